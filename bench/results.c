@@ -197,28 +197,32 @@ static bool has_more(const json_t *before, const json_t *row)
     return bench_resume_is_whole(before, json_integer_value(json_object_get(row, "rounds")) + 1);
 }
 
-static void put_row(bench_results *results, json_t *row)
+// At the end, or where its forerunner is.
+static void put_row(bench_results *results, json_t *row, bool at_end)
 {
     const size_t at =
         find_row(results, json_string_value(json_object_get(row, "case")), asked_of(results, row));
     json_object_set_new(row, "device", json_integer((json_int_t)results->device));
     if (at != SIZE_MAX && has_more(json_array_get(results->rows, at), row))
         json_decref(row);
-    else if (at != SIZE_MAX)
+    else if (at != SIZE_MAX && !at_end)
         json_array_set_new(results->rows, at, row);
-    else
+    else {
+        if (at != SIZE_MAX)
+            json_array_remove(results->rows, at);
         json_array_append_new(results->rows, row);
+    }
 }
 
 void bench_results_add(bench_results *results, json_t *row)
 {
-    put_row(results, row);
+    put_row(results, row, true);
     bench_results_write(results);
 }
 
 void bench_results_note(bench_results *results, json_t *row)
 {
-    put_row(results, row);
+    put_row(results, row, false);
     if (bench_now_ns() - results->written_ns >= MOST_WRITING * results->writing_ns)
         bench_results_write(results);
 }

@@ -35,7 +35,7 @@ void bench_results_go_on(bench_results *results);
 void bench_results_device(bench_results *results, size_t index, json_t *device, json_t *timer);
 /*
  * Add a row (taken over), in place of what there is of the same case, variant and device unless that came to a result
- * in more rounds, and write the file.
+ * in more rounds, and write the file. Rows lie in the order in which they were added, not noted.
  */
 void bench_results_add(bench_results *results, json_t *row);
 /* The same for a row that is to be replaced soon: the file is written when that takes little of the time between. */

@@ -271,6 +271,31 @@ START_TEST(nothing_is_written_that_would_not_be_read)
 }
 END_TEST
 
+// Rounds before the last one are shuffled; the file has the order of the last.
+START_TEST(rows_lie_as_they_were_added)
+{
+    make_path();
+    bench_results results = {0};
+    ck_assert(bench_results_claim(&results, path, reason));
+    ck_assert(bench_results_resume(&results, path, small_document(2)));
+    const json_t *first = json_array_get(results.rows, 0), *second = json_array_get(results.rows, 1);
+    json_t *a = json_deep_copy(first), *b = json_deep_copy(second);
+    bench_results_note(&results, json_deep_copy(b));
+    ck_assert(json_equal(json_array_get(results.rows, 0), a));
+    bench_results_add(&results, json_incref(a)); // before b now, which is to follow
+    bench_results_add(&results, json_incref(b));
+    ck_assert_uint_eq(json_array_size(results.rows), 2);
+    ck_assert(json_equal(json_array_get(results.rows, 0), a));
+    ck_assert(json_equal(json_array_get(results.rows, 1), b));
+    bench_results_add(&results, json_incref(a));
+    ck_assert(json_equal(json_array_get(results.rows, 0), b));
+    json_decref(a);
+    json_decref(b);
+    bench_results_free(&results);
+    remove_path();
+}
+END_TEST
+
 START_TEST(texts_may_be_printed)
 {
     json_t *document = small_document(1);
@@ -469,6 +494,7 @@ int main(void)
     tcase_add_test(tests, what_a_schema_cannot_say_is_checked);
     tcase_add_test(tests, files_that_are_none_are_refused);
     tcase_add_test(tests, nothing_is_written_that_would_not_be_read);
+    tcase_add_test(tests, rows_lie_as_they_were_added);
     tcase_add_test(tests, texts_may_be_printed);
     tcase_add_test(tests, thousands_of_damaged_files_are_read_or_refused);
     tcase_add_test(tests, any_value_in_any_place_is_read_or_refused);
