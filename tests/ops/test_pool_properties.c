@@ -4,6 +4,7 @@
 // mean of equal numbers is that number, of 2^n whole numbers exact. By every variant, CPUs' and GPUs'.
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "support/support.h"
 #include "support/values.h"
@@ -30,24 +31,66 @@ static int64_t outputs_of(const problem *p)
     return N * C * side_of(p) * side_of(p);
 }
 
+// The variant "channels" wants channels last; in every test images lie one channel after the other.
+static bool is_last(const char *variant)
+{
+    return variant && !strcmp(variant, "channels");
+}
+
+// Where element i of planes of side * side lies in memory.
+static int64_t place(const char *variant, int64_t side, int64_t i)
+{
+    const int64_t plane = side * side, image = i / plane / C, channel = i / plane % C;
+    return is_last(variant) ? (image * plane + i % plane) * C + channel : i;
+}
+
+static test_tensor input_of(const char *variant, const float *in)
+{
+    static float values[COUNT];
+    const int64_t first[] = {N, C, SIDE, SIDE}, last[] = {N, SIDE, SIDE, C};
+    for (int64_t i = 0; i < COUNT; i++)
+        values[place(variant, SIDE, i)] = in[i];
+    return test_input_values(4, is_last(variant) ? last : first, values);
+}
+
+static test_tensor output_of(const problem *p, const char *variant, husk_dtype dtype)
+{
+    const int64_t side = side_of(p), first[] = {N, C, side, side}, last[] = {N, side, side, C};
+    return test_output(dtype, 4, is_last(variant) ? last : first, TEST_PACKED);
+}
+
+// [N, C, side, side] of what may lie channels last.
+static husk_tensor planes(const test_tensor *memory, const char *variant, int64_t side)
+{
+    const int64_t shape[] = {N, C, side, side}, strides[] = {side * side * C, 1, side * C, C};
+    husk_tensor tensor = memory->tensor;
+    for (int d = 0; d < 4 && is_last(variant); d++) {
+        tensor.shape[d] = shape[d];
+        tensor.strides[d] = strides[d];
+    }
+    return tensor;
+}
+
 static bool compute(const problem *p, husk_pool_kind kind, const char *variant, const float *in, float *out,
                     int32_t *where)
 {
-    const int64_t shape[] = {N, C, SIDE, SIDE}, result[] = {N, C, side_of(p), side_of(p)};
+    static float values[COUNT];
     const husk_pool_params params = HUSK_POOL_PARAMS(.kind = kind, .window = {p->window, p->window},
                                                      .stride = {p->stride, p->stride}, .variant = variant);
-    test_tensor input = test_input_values(4, shape, in),
-                output = test_output(HUSK_F32, 4, result, TEST_PACKED),
-                index = test_output(HUSK_I32, 4, result, TEST_PACKED);
-    const bool ran = test_ran(husk_pool(test_queue(), &params, &input.tensor, &output.tensor,
-                                        where ? &index.tensor : NULL),
-                              "pool", variant);
+    test_tensor input = input_of(variant, in), output = output_of(p, variant, HUSK_F32),
+                index = output_of(p, variant, HUSK_I32);
+    const husk_tensor from = planes(&input, variant, SIDE), to = planes(&output, variant, side_of(p)),
+                      at = planes(&index, variant, side_of(p));
+    const bool ran =
+        test_ran(husk_pool(test_queue(), &params, &from, &to, where ? &at : NULL), "pool", variant);
     if (ran) {
-        test_get_values(&output, out);
+        test_get_values(&output, values);
+        for (int64_t i = 0; i < outputs_of(p); i++)
+            out[i] = values[place(variant, side_of(p), i)];
         if (where) {
             test_fetch(&index);
             for (int64_t i = 0; i < outputs_of(p); i++)
-                where[i] = (int32_t)husk_ref_load(&index.array, i);
+                where[i] = (int32_t)husk_ref_load(&index.array, place(variant, side_of(p), i));
         }
         test_count_executed("pool", variant);
     }
