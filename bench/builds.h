@@ -12,7 +12,7 @@
 #include <stddef.h>
 
 /*
- * program: "gemm_tiled.cl with ..."; mark: the file that keeps the library from building it again, NULL where there is
+ * program: "gemm/tiled.cl with ..."; mark: the file that keeps the library from building it again, NULL where there is
  * none. NULL, NULL: nothing is being built any more.
  */
 typedef void bench_building(const char *program, const char *mark);

@@ -397,7 +397,7 @@ static bool take_note(bench_process *process, const json_t *line)
     }
     if (launched) {
         keep_text(&process->launched, json_string_value(launched));
-        process->has_launched |= process->launched && !strstr(process->launched, " of runtime_");
+        process->has_launched |= process->launched && !strstr(process->launched, " of runtime/");
     }
     return at || building || launched;
 }

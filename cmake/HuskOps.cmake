@@ -1,44 +1,52 @@
 # SPDX-License-Identifier: MIT
-# husk_add_op(NAME [GRADIENT...]): the one line that registers an operator.
+# husk_add_op(FAMILY NAME [GRADIENT...]): the one line that registers an operator.
 #
-# Its gradients are operators of the same header, with variants and a name of their own: NAME_backward, or
-# NAME_backward_data and so on, each in src/ops/GRADIENT.c with a row husk__op_GRADIENT, cl/GRADIENT_*.cl and
-# tests/ops/test_GRADIENT.c.
-# Its files are found by its name: include/husk/ops/NAME.h, src/ops/NAME.c and NAME_*.c, src/ref/NAME.c,
-# cl/NAME_*.cl, tests/ops/test_NAME.c, bench/cases/NAME.c. They are compiled, embedded, tested and benched.
+# A family is a folder of operators that share code, and has the same name on every floor. A file there is called as
+# the operator is, without the family's name: conv's gradient conv_backward_data is src/ops/conv/backward_data.c.
+# Where the names are the same, the name stays: src/ops/conv/conv.c. With STEM for a name so shortened, an operator is
+#     include/husk/ops/NAME.h      src/ops/FAMILY/STEM.c, with husk__op_NAME      src/ref/FAMILY/STEM.c
+#     cl/FAMILY/STEM_*.cl          tests/ops/FAMILY/test_NAME.c                   bench/cases/FAMILY/STEM.c
+# Its gradients, NAME_backward, NAME_backward_data and so on, are operators of the same header, with variants and a name
+# of their own. All files of a family are compiled, embedded, tested and benched.
 
+set(HUSK_FAMILIES "")
 set(HUSK_OPS "")
 set(HUSK_OP_ROWS "") # operators and gradients: every row of the library's table
+set(HUSK_OP_PREFIXES "") # what the names of each row's kernel files begin with: FAMILY/STEM, or FAMILY/
 set(HUSK_OP_SOURCES "")
-set(HUSK_OP_REF_SOURCES "")
 set(HUSK_OP_KERNELS "")
+set(HUSK_OP_CASES "") # FAMILY/STEM of each operator, in the order of HUSK_OPS
 
-macro(husk_add_op name)
-    if(NOT EXISTS "${PROJECT_SOURCE_DIR}/src/ops/${name}.c")
-        message(FATAL_ERROR "husk_add_op(${name}): src/ops/${name}.c is missing")
-    endif()
-    list(APPEND HUSK_OPS ${name})
-    list(APPEND HUSK_OP_ROWS ${name})
-    foreach(husk_gradient ${ARGN})
-        if(NOT husk_gradient MATCHES "^${name}_backward" OR
-           NOT EXISTS "${PROJECT_SOURCE_DIR}/src/ops/${husk_gradient}.c")
-            message(FATAL_ERROR "husk_add_op(${name} ${husk_gradient}): a gradient is called ${name}_backward..., and "
-                                "is in src/ops/${husk_gradient}.c")
+function(husk_op_stem family name result)
+    string(REGEX REPLACE "^${family}_" "" stem "${name}")
+    set(${result} "${stem}" PARENT_SCOPE)
+endfunction()
+
+macro(husk_add_op family name)
+    foreach(husk_row ${name} ${ARGN})
+        husk_op_stem(${family} ${husk_row} husk_stem)
+        if(NOT husk_row STREQUAL "${name}" AND NOT husk_row MATCHES "^${name}_backward")
+            message(FATAL_ERROR "husk_add_op(${family} ${name} ${husk_row}): a gradient is called ${name}_backward...")
         endif()
-        list(APPEND HUSK_OP_ROWS ${husk_gradient})
+        if(NOT EXISTS "${PROJECT_SOURCE_DIR}/src/ops/${family}/${husk_stem}.c")
+            message(FATAL_ERROR "husk_add_op(${family} ${name}): src/ops/${family}/${husk_stem}.c is missing")
+        endif()
+        list(APPEND HUSK_OP_ROWS ${husk_row})
+        if(husk_row STREQUAL "${family}")
+            set(husk_stem "")
+        endif()
+        list(APPEND HUSK_OP_PREFIXES "${family}/${husk_stem}")
     endforeach()
-    file(GLOB husk_op_files CONFIGURE_DEPENDS
-        "${PROJECT_SOURCE_DIR}/src/ops/${name}.c" "${PROJECT_SOURCE_DIR}/src/ops/${name}_*.c")
-    list(APPEND HUSK_OP_SOURCES ${husk_op_files})
-    file(GLOB husk_op_files CONFIGURE_DEPENDS
-        "${PROJECT_SOURCE_DIR}/src/ref/${name}.c" "${PROJECT_SOURCE_DIR}/src/ref/${name}_*.c")
-    list(APPEND HUSK_OP_REF_SOURCES ${husk_op_files})
-    file(GLOB husk_op_files CONFIGURE_DEPENDS
-        "${PROJECT_SOURCE_DIR}/cl/${name}.cl" "${PROJECT_SOURCE_DIR}/cl/${name}_*.cl")
-    list(APPEND HUSK_OP_KERNELS ${husk_op_files})
-    list(REMOVE_DUPLICATES HUSK_OP_SOURCES)
-    list(REMOVE_DUPLICATES HUSK_OP_REF_SOURCES)
-    list(REMOVE_DUPLICATES HUSK_OP_KERNELS)
+    list(APPEND HUSK_OPS ${name})
+    husk_op_stem(${family} ${name} husk_stem)
+    list(APPEND HUSK_OP_CASES ${family}/${husk_stem})
+    if(NOT "${family}" IN_LIST HUSK_FAMILIES)
+        list(APPEND HUSK_FAMILIES ${family})
+        file(GLOB husk_op_files CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/ops/${family}/*.c")
+        list(APPEND HUSK_OP_SOURCES ${husk_op_files})
+        file(GLOB husk_op_files CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/cl/${family}/*.cl")
+        list(APPEND HUSK_OP_KERNELS ${husk_op_files})
+    endif()
 endmacro()
 
 # The umbrella header husk/ops.h and the table that the library walks to find operators by name.
@@ -57,6 +65,8 @@ function(husk_generate_op_tables include_dir source_dir)
     endforeach()
     string(APPEND header "\n#endif\n")
     string(APPEND table "\nconst husk__op *const husk__ops[] = {\n${rows}    0,\n};\n")
+    string(REPLACE ";" "\",\n    \"" prefixes "${HUSK_OP_PREFIXES}")
+    string(APPEND table "\nconst char *const husk__op_kernels[] = {\n    \"${prefixes}\",\n};\n")
     file(CONFIGURE OUTPUT "${include_dir}/husk/ops.h" CONTENT "${header}" @ONLY)
     file(CONFIGURE OUTPUT "${source_dir}/ops_table.c" CONTENT "${table}" @ONLY)
 endfunction()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# husk_add_test_file(FILE): one tests/FOLDER/test_NAME.c becomes one executable and, for each tier it is in,
-# one CTest test. FOLDER/NAME_*.c beside it, if there are any, are compiled into it.
+# husk_add_test_file(FILE): one tests/FOLDER/test_NAME.c, or tests/FOLDER/FAMILY/test_NAME.c, becomes one executable
+# and, for each tier it is in, one CTest test, FOLDER/NAME. NAME_*.c beside it, if there are any, are compiled into it.
 #
 # What CTest has to know is said in the file itself, in a comment line among the first 20, every part optional:
 #     // ctest: tiers=default,long timeout=120 processors=2
@@ -10,7 +10,7 @@
 #               default tier of AddressSanitizer's build alone.)
 #   timeout     seconds, in the default tier; all others get ten times that, valgrind sixty times, sanitizers six times
 #   processors  how many cores CTest should count it for
-#   with        FOLDER/WITH.c is compiled into it, too, for each name of a list: what several tests share
+#   with        WITH.c beside it is compiled into it, too, for each name of a list: what several tests share
 
 set(HUSK_TEST_POCL_CACHE "${PROJECT_BINARY_DIR}/cache/pocl")
 set(HUSK_TEST_USER_CACHE "${PROJECT_BINARY_DIR}/cache/user")
@@ -162,7 +162,8 @@ endfunction()
 function(husk_add_test_file file)
     get_filename_component(stem "${file}" NAME_WE)
     get_filename_component(directory "${file}" DIRECTORY)
-    get_filename_component(folder "${directory}" NAME)
+    file(RELATIVE_PATH folder "${PROJECT_SOURCE_DIR}/tests" "${directory}")
+    string(REGEX REPLACE "/.*" "" folder "${folder}")
     string(REGEX REPLACE "^test_" "" name "${stem}")
     set(target "test_${folder}_${name}")
 

@@ -9,7 +9,7 @@
 
 #include "onednn_rnn.h"
 
-// Places of the case's arrays: bench/cases/rnn.c.
+// Places of the case's arrays: bench/cases/rnn/rnn.c.
 enum { MATRICES, BIASES, DH0, DC0 };
 enum { DH_N = 2, DC_N };
 

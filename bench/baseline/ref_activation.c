@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The contender ref: activation.
-#include "ref/activation.h"
+#include "ref/elementwise/activation.h"
 
 #include "ref.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The contender ref: binary.
-#include "ref/binary.h"
+#include "ref/elementwise/binary.h"
 
 #include "ref.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The contender ref: conv.
-#include "ref/conv.h"
+#include "ref/conv/conv.h"
 
 #include "cases/space.h"
 #include "ref.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The contender ref: dropout.
-#include "ref/dropout.h"
+#include "ref/elementwise/dropout.h"
 
 #include "ref.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The contender ref: embedding.
-#include "ref/embedding.h"
+#include "ref/lookup/embedding.h"
 
 #include "ref.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The contender ref: gemm.
-#include "ref/gemm.h"
+#include "ref/gemm/gemm.h"
 
 #include "ref.h"
 

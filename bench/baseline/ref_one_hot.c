@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The contender ref: one_hot.
-#include "ref/one_hot.h"
+#include "ref/lookup/one_hot.h"
 
 #include "ref.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The contender ref: pool.
-#include "ref/pool.h"
+#include "ref/pool/pool.h"
 
 #include "cases/space.h"
 #include "ref.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The contender ref: rnn.
-#include "ref/rnn.h"
+#include "ref/rnn/rnn.h"
 
 #include "ref.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The contender ref: softmax.
-#include "ref/softmax.h"
+#include "ref/softmax/softmax.h"
 
 #include "ref.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The contender ref: unary.
-#include "ref/unary.h"
+#include "ref/elementwise/unary.h"
 
 #include "ref.h"
 

@@ -47,9 +47,9 @@
 #define HUSK_REF_FREIVALDS_H
 
 #include "ref/check.h"
-#include "ref/conv.h"
-#include "ref/embedding.h"
-#include "ref/gemm.h"
+#include "ref/conv/conv.h"
+#include "ref/lookup/embedding.h"
+#include "ref/gemm/gemm.h"
 
 HUSK_BEGIN_DECLS
 

@@ -8,7 +8,7 @@
 #include "base/text.h"
 
 typedef struct husk__kernel_file {
-    const char *name; /* relative to cl/: "gemm_packed.cl", "lib/tile.clh" */
+    const char *name; /* relative to cl/: "gemm/packed.cl", "lib/tile.clh" */
     const char *text;
     size_t size;
 } husk__kernel_file;

@@ -74,7 +74,7 @@ static husk_status run_probe(husk_context *context, husk_feature feature, float 
     const husk__kernel *kernel;
     husk_queue *queue = NULL;
     husk_buffer *buffer = NULL;
-    husk_status status = husk__kernel_get(context, "runtime_probe.cl", probe_options[feature],
+    husk_status status = husk__kernel_get(context, "runtime/probe.cl", probe_options[feature],
                                           "husk_runtime_probe", &kernel, &scope);
     if (status == HUSK_OK)
         status = husk_queue_create(context, NULL, &queue, error);

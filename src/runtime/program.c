@@ -235,7 +235,8 @@ static husk_status build_from_source(husk_context *context, husk__program *progr
     return status;
 }
 
-// HUSK_PROGRAM_DIR: every program goes there as one self-contained file, for offline compilers and bug reports.
+// HUSK_PROGRAM_DIR: every program goes there as one self-contained file, for offline compilers and bug reports. Of
+// gemm/packed.cl it is gemm_packed-HASH.cl, the hash being that of the options.
 static void export_source(const husk__program *program, const char *options, const husk__text *source)
 {
     const char *directory = husk__environment("HUSK_PROGRAM_DIR");
@@ -246,6 +247,8 @@ static void export_source(const husk__program *program, const char *options, con
     husk__hash128_text(husk__hash128_of(options, strlen(options)), hash);
     husk__text_format(&path, "%s/%.*s-%.8s.cl", directory, (int)strcspn(program->file, "."), program->file,
                       hash);
+    for (char *at = path.failed ? NULL : strchr(path.bytes + strlen(directory) + 1, '/'); at; at = strchr(at, '/'))
+        *at = '_';
     husk__text_format(&text, "// options: %s\n", options);
     husk__text_append(&text, source->bytes, source->size);
     if (!path.failed && !text.failed)

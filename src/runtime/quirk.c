@@ -32,7 +32,7 @@ static husk_status of_queue(const quirk_run *r, husk_status status)
 
 static husk_status get_kernel(const quirk_run *r, const char *options, const husk__kernel **kernel)
 {
-    return husk__kernel_get(r->context, "runtime_quirks.cl", options, "husk_runtime_quirk", kernel, r->scope);
+    return husk__kernel_get(r->context, "runtime/quirks.cl", options, "husk_runtime_quirk", kernel, r->scope);
 }
 
 static husk_status write_floats(const quirk_run *r, const float *values, size_t count)
@@ -276,6 +276,6 @@ bool husk__flushes_denormals(husk_context *context, const char *file)
 {
     if (context->device->traits.device_class != HUSK_DEVICE_CPU)
         return true;
-    return strncmp(file, "runtime_", 8) != 0 && !husk_context_has_quirk(context, HUSK_QUIRK_FLUSH) &&
+    return strncmp(file, "runtime/", 8) != 0 && !husk_context_has_quirk(context, HUSK_QUIRK_FLUSH) &&
            !atomic_load(&context->flushes_anyway);
 }

@@ -109,7 +109,7 @@ bool husk__product_is_of_bytes(husk__product product);
 double husk__engine_error_factor(const husk__engine *engine, husk__product product, int64_t k);
 
 /*
- * Whether an engine multiplies rightly on this device, by cl/runtime_engine_probe.cl or cl/runtime_amx_probe.cl; writes
+ * Whether an engine multiplies rightly on this device, by cl/runtime/engine_probe.cl or cl/runtime/amx_probe.cl; writes
  * why not. Fails where that is not known, as there was no memory for it, say. Never called by two threads at once for a
  * context.
  */

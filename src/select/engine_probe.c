@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Does an engine multiply rightly? Matrices that are multiplied on the device, by cl/runtime_engine_probe.cl or, where
-// it is AMX, cl/runtime_amx_probe.cl, and here, in exact arithmetic: integers, which have to come out to the bit, f16's
+// Does an engine multiply rightly? Matrices that are multiplied on the device, by cl/runtime/engine_probe.cl or, where
+// it is AMX, cl/runtime/amx_probe.cl, and here, in exact arithmetic: integers, which have to come out to the bit, f16's
 // denormals, which have to stay, and random numbers within the engine's bound, with a NaN and an infinity among them.
 // Of bytes, whose sums are integers, all numbers, and then the least and the largest alone.
 #include <math.h>
@@ -14,7 +14,7 @@
 #include "select/engine.h"
 
 enum { SIDE = 32, TILES = 3, MOST_STEPS = 64 * TILES, NAN_ROW = 5, INFINITE_ROW = 9 };
-// Into a tile, in cl/runtime_engine_probe.cl: WAYS of all engines, COPIES of those with copies of chunks. The last one
+// Into a tile, in cl/runtime/engine_probe.cl: WAYS of all engines, COPIES of those with copies of chunks. The last one
 // has a program of its own, and operands of which lines are side by side.
 enum { WAYS = 3, WAY_ACROSS = 4, COPIES = 5 };
 
@@ -258,12 +258,12 @@ static husk_status prepare(probe *p, const husk__scope *scope)
     husk_status status =
         options.failed
             ? husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a probe")
-            : husk__kernel_get(p->context, is_amx ? "runtime_amx_probe.cl" : "runtime_engine_probe.cl", options.bytes,
+            : husk__kernel_get(p->context, is_amx ? "runtime/amx_probe.cl" : "runtime/engine_probe.cl", options.bytes,
                                is_amx ? "husk_runtime_amx_probe" : "husk_runtime_engine_probe", &p->kernel, scope);
     if (status == HUSK_OK && ways_of(p) > WAY_ACROSS) {
         husk__text_format(&options, " -DA_ACROSS -DB_ACROSS");
         status = options.failed ? husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a probe")
-                                : husk__kernel_get(p->context, "runtime_engine_probe.cl", options.bytes,
+                                : husk__kernel_get(p->context, "runtime/engine_probe.cl", options.bytes,
                                                    "husk_runtime_engine_probe", &p->across, scope);
     }
     husk__text_free(&options);

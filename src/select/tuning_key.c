@@ -166,18 +166,35 @@ static void append_menus(husk__text *words, const husk__op *op)
     }
 }
 
+// The operator that a kernel file is of: where several names fit, the longest. NULL for files of the runtime and of
+// lib/.
+static const husk__op *owner_of(const char *file)
+{
+    const husk__op *owner = NULL;
+    size_t longest = 0;
+    for (size_t i = 0; husk__ops[i]; ++i) {
+        const char *prefix = husk__op_kernels[i];
+        const size_t length = strlen(prefix);
+        const bool fits = strncmp(file, prefix, length) == 0 &&
+                          (prefix[length - 1] == '/' || file[length] == '_' || file[length] == '.');
+        if (fits && length > longest) {
+            longest = length;
+            owner = husk__ops[i];
+        }
+    }
+    return owner;
+}
+
 bool husk__tuning_kernels(const husk__op *op, char hash[33])
 {
     const husk__scope nobody = {op->name, NULL};
     husk__text words = {0};
-    size_t length = strlen(op->name);
     husk_status status = HUSK_OK;
     append_menus(&words, op);
     for (size_t i = 0; status == HUSK_OK && i < husk__kernel_file_count; ++i) {
         const char *name = husk__kernel_files[i].name;
         husk__text source = {0};
-        bool is_own = strncmp(name, op->name, length) == 0 && name[length] == '_';
-        if (!is_own || strncmp(name + length, "_backward", strlen("_backward")) == 0) // a gradient's are its own
+        if (owner_of(name) != op)
             continue;
         status = husk__kernel_source(name, &source, &nobody);
         husk__text_format(&words, "\n%s\n", name);

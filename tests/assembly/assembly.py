@@ -8,6 +8,7 @@ machine code of this device cannot be read. docs/testing.md says what is looked 
 """
 import argparse
 import concurrent.futures
+import glob
 import os
 import re
 import shutil
@@ -72,11 +73,11 @@ def all_lines(folder):
 def kernels_in_sources():
     """FILE KERNEL of what is written out in cl/; macros make more, which the built programs tell of."""
     found = set()
-    for name in os.listdir(CL):
-        if name.endswith(".cl"):
-            with open(os.path.join(CL, name), encoding="utf-8") as file:
-                heads = re.findall(r"__kernel\b[^{;]*?void (husk_[a-z0-9_]+)", file.read())
-            found |= {(name, kernel) for kernel in heads} | {(name, "")}
+    for path in glob.glob(os.path.join(CL, "*", "*.cl")):
+        name = os.path.relpath(path, CL)
+        with open(path, encoding="utf-8") as file:
+            heads = re.findall(r"__kernel\b[^{;]*?void (husk_[a-z0-9_]+)", file.read())
+        found |= {(name, kernel) for kernel in heads} | {(name, "")}
     return found
 
 

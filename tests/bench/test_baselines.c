@@ -13,7 +13,7 @@
 #include "contender.h"
 #include "data.h"
 #include "op.h"
-#include "ref/conv.h"
+#include "ref/conv/conv.h"
 #include "support/main.h"
 #include "verdict.h"
 #ifdef HUSK_WITH_ONEDNN

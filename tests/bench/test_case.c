@@ -11,7 +11,7 @@
 #include "host.h"
 #include "op.h"
 #include "ref/random.h"
-#include "ref/reduce.h"
+#include "ref/reduce/reduce.h"
 #include "text.h"
 #include "touched.h"
 #include "verdict.h"

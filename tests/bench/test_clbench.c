@@ -105,9 +105,9 @@ START_TEST(a_step_that_is_not_done_is_wrong)
     static const struct {
         const char *file, *right, *wrong, *arguments, *output;
     } plants[] = {
-        {"optimizer_vector.cl", skips, never, "optimizer count=10000 kind=sgd,rmsprop,adam,adamw", "w: 10000 of 10000"},
-        {"optimizer_vector.cl", second, none, "optimizer count=10000 kind=rmsprop,adam", "second: 10000 of 10000"},
-        {"grad_scale_vector.cl", looks, ignores, "grad_scale count=40000", "found: 1 of 1"},
+        {"optimizer/vector.cl", skips, never, "optimizer count=10000 kind=sgd,rmsprop,adam,adamw", "w: 10000 of 10000"},
+        {"optimizer/vector.cl", second, none, "optimizer count=10000 kind=rmsprop,adam", "second: 10000 of 10000"},
+        {"optimizer/grad_scale_vector.cl", looks, ignores, "grad_scale count=40000", "found: 1 of 1"},
         {"lib/grad_scale.clh", found, unsaid, "grad_scale count=1000 tensors=20 clips=0,1", "found: 1 of 1"},
     };
     for (size_t i = 0; i < sizeof plants / sizeof *plants; i++) {

@@ -61,13 +61,13 @@ START_TEST(a_compilers_fault_is_noted_with_what_to_do)
 {
     char kernels[] = "/tmp/husk-quirks-XXXXXX", environment[128];
     test_copy_kernels(kernels);
-    test_plant(kernels, "runtime_quirks.cl", "= first;", "= scratch[63 - item];");
+    test_plant(kernels, "runtime/quirks.cl", "= first;", "= scratch[63 - item];");
     snprintf(environment, sizeof environment, "HUSK_KERNEL_DIR=%s", kernels);
     expect_code(0, environment, "", GEMM);
     const json_t *finding = expect("note", "quirk_local_load", husk_quirk_text(HUSK_QUIRK_LOCAL_LOAD));
     ck_assert_str_eq(json_string_value(json_object_get(finding, "todo")), husk_quirk_advice(HUSK_QUIRK_LOCAL_LOAD));
     // What was not found out is said, and is none.
-    test_plant(kernels, "runtime_quirks.cl", "= scratch[63 - item];", "= no_such_name;");
+    test_plant(kernels, "runtime/quirks.cl", "= scratch[63 - item];", "= no_such_name;");
     expect_code(0, environment, "", GEMM);
     expect("note", "quirk_not_tried", "not tried whether its compiler has the quirk local_load: husk_context_quirk: ");
     ck_assert_ptr_null(doctor_find("quirk_local_load"));

@@ -32,13 +32,13 @@ static void plant(void)
     char command[600], path[200];
     snprintf(command, sizeof command, "cp -R '%s/cl' '%s/cl'", HUSK_SOURCE_DIR, folder);
     ck_assert_int_eq(system(command), 0);
-    snprintf(path, sizeof path, "%s/cl/softmax_rows.cl", folder);
+    snprintf(path, sizeof path, "%s/cl/softmax/rows.cl", folder);
     FILE *file = fopen(path, "r");
     ck_assert_ptr_nonnull(file);
     text[fread(text, 1, sizeof text - 1, file)] = '\0';
     fclose(file);
     char *at = strstr(text, "void husk_softmax_rows(");
-    ck_assert_msg(at != NULL, "softmax_rows.cl has no husk_softmax_rows: the test is out of date");
+    ck_assert_msg(at != NULL, "softmax/rows.cl has no husk_softmax_rows: the test is out of date");
     at = strchr(at, '{') + 1;
     file = fopen(path, "w");
     ck_assert_ptr_nonnull(file);

@@ -415,7 +415,7 @@ START_TEST(a_compiler_that_crashes_costs_its_row)
 {
     begin_cache();
     expect(with_cache, "crash=5 " ROWS_CRASH, "verify " TWO_CASES, 1);
-    expect_said("the driver's compiler crashed (SIGTRAP) while building softmax_rows.cl with \"-cl-std=CL1.2");
+    expect_said("the driver's compiler crashed (SIGTRAP) while building softmax/rows.cl with \"-cl-std=CL1.2");
     expect_said("Husk does without that program until");
     expect_said("5 configurations right, 0 wrong, 2 ended with an error");
     ck_assert_int_eq(marks(false), 1);
@@ -449,18 +449,18 @@ START_TEST(a_compiler_may_crash_under_every_command)
     char arguments[200];
     begin_cache();
     expect(with_cache, "crash=6 " ROWS_CRASH, "run --quick --baseline none " TWO_CASES, 1);
-    expect_said("the driver's compiler crashed (SIGABRT) while building softmax_rows.cl");
+    expect_said("the driver's compiler crashed (SIGABRT) while building softmax/rows.cl");
     expect_said("1 of 2 results are right, none is wrong. 1 ended with an error.");
     ck_assert_int_eq(marks(true), 1);
     snprintf(arguments, sizeof arguments, "tune -q --budget 30s softmax outer=4 axis=50; rm -f %s.tuning", path);
     char environment[400];
     snprintf(environment, sizeof environment, "%s HUSK_TUNING=%s.tuning", with_cache, path);
     run(environment, "crash " ROWS_CRASH, arguments);
-    expect_said("the driver's compiler crashed (SIGSEGV) while building softmax_rows.cl");
+    expect_said("the driver's compiler crashed (SIGSEGV) while building softmax/rows.cl");
     ck_assert_int_eq(marks(true), 1);
     snprintf(environment, sizeof environment, "%s HUSK_ENGINES=soft_nv_mma", with_cache);
     expect(environment, "crash=4 clBuildProgram", "devices", 0);
-    expect_said("unknown: the driver's compiler crashed (SIGILL) while building runtime_engine_probe.cl");
+    expect_said("unknown: the driver's compiler crashed (SIGILL) while building runtime/engine_probe.cl");
     ck_assert_int_eq(marks(true), 1);
     expect_nothing_running();
     end_cache();
@@ -488,7 +488,7 @@ START_TEST(a_crash_at_a_first_launch_names_the_kernel)
     expect(with_cache, "crash clEnqueueNDRangeKernel kernel=husk_softmax_rows",
            "verify --variant rows softmax outer=4 axis=50", 1);
     expect_said("while running for the first time; the last kernel launched for the first time was husk_softmax_rows "
-                "of softmax_rows.cl: it may have crashed, or the driver's compiler");
+                "of softmax/rows.cl: it may have crashed, or the driver's compiler");
     ck_assert_int_eq(marks(false), 0);
     // What has been launched before is none of the compiler's.
     expect(with_cache, "crash clEnqueueNDRangeKernel kernel=husk_softmax_rows nth=2",
@@ -505,12 +505,12 @@ START_TEST(a_build_that_is_ended_is_not_held_against_its_program)
 {
     begin_cache();
     expect(with_cache, "crash=9 " ROWS_CRASH, "verify --variant rows softmax outer=4 axis=50", 1);
-    expect_said("ended from outside, perhaps since memory was short: SIGKILL (Killed) while building softmax_rows.cl");
+    expect_said("ended from outside, perhaps since memory was short: SIGKILL (Killed) while building softmax/rows.cl");
     expect(with_cache, "hang " ROWS_CRASH, "verify --max-time 5s --variant rows softmax outer=4 axis=50", 124);
-    expect_said("no answer within 5 s while building softmax_rows.cl with");
+    expect_said("no answer within 5 s while building softmax/rows.cl with");
     ck_assert_int_eq(marks(false), 0);
     expect("HUSK_CACHE=0", "crash=5 " ROWS_CRASH, "verify --variant rows softmax outer=4 axis=50", 1);
-    expect_said("the driver's compiler crashed (SIGTRAP) while building softmax_rows.cl");
+    expect_said("the driver's compiler crashed (SIGTRAP) while building softmax/rows.cl");
     ck_assert_ptr_null(strstr(output, "does without"));
     expect_nothing_running();
     end_cache();

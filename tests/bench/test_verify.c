@@ -8,7 +8,7 @@
 
 #include "data.h"
 #include "op.h"
-#include "ref/rnn.h"
+#include "ref/rnn/rnn.h"
 
 // ---- rnn dir=bwd: sequences that repeat others ----
 

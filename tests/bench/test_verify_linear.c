@@ -8,9 +8,9 @@
 #include "data.h"
 #include "op.h"
 #include "verdict.h"
-#include "ref/conv.h"
-#include "ref/embedding.h"
-#include "ref/gemm.h"
+#include "ref/conv/conv.h"
+#include "ref/lookup/embedding.h"
+#include "ref/gemm/gemm.h"
 #include "ref/random.h"
 
 static bench_case the_case;

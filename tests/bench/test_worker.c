@@ -57,7 +57,7 @@ static json_t *fake_build(const json_t *request)
     const char *once = json_string_value(json_object_get(request, "once"));
     if (json_is_true(json_object_get(request, "launches")))
         dprintf(BENCH_WORKER_REPLIES, "{\"first_launch\": \"husk_fake of fake.cl\"}\n");
-    dprintf(BENCH_WORKER_REPLIES, "{\"first_launch\": \"husk_runtime_quirk of runtime_quirks.cl\"}\n"
+    dprintf(BENCH_WORKER_REPLIES, "{\"first_launch\": \"husk_runtime_quirk of runtime/quirks.cl\"}\n"
                                   "{\"building\": \"fake.cl\", \"mark\": \"%s\"}\n", building);
     const int file = once ? open(once, O_WRONLY | O_CREAT | O_EXCL, 0600) : -1;
     if (!once || file >= 0)

@@ -11,9 +11,9 @@ trap 'rm -rf "$work"' EXIT
 # Rows of 37 and more are a quarter too large.
 cp -R "$kernels" "$work/cl"
 sed -i 's|(row, length, 0.0f, 1.0f / sum|(row, length, 0.0f, (length > 36 ? 1.25f : 1.0f) / sum|' \
-    "$work/cl/softmax_rows.cl"
-if cmp -s "$kernels/softmax_rows.cl" "$work/cl/softmax_rows.cl"; then
-    echo "softmax_rows.cl has nothing to plant the mistake in: the test is out of date"
+    "$work/cl/softmax/rows.cl"
+if cmp -s "$kernels/softmax/rows.cl" "$work/cl/softmax/rows.cl"; then
+    echo "softmax/rows.cl has nothing to plant the mistake in: the test is out of date"
     exit 1
 fi
 

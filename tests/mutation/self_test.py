@@ -204,7 +204,7 @@ def check_stages(found):
         else:
             check(f"{site.path} is looked at", re.match(r"verify/|ops/|runtime/|select/", first), first)
     for site in found:
-        if site.path == "cl/softmax_rows.cl" and site.rule == "guard":
+        if site.path == "cl/softmax/rows.cl" and site.rule == "guard":
             names = sum(stages.stages_of(site, map_, tests), [])
             check("softmax's stages", names[:2] == ["verify/softmax", "ops/softmax"] and
                   re.match(r"oclgrind:(races|memory)/softmax ", names[2]), names)

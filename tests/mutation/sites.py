@@ -9,7 +9,7 @@ import rules
 # Not drawn from, since nothing that runs on a CPU could see it: fragments of the vendors' matrix engines are compiled
 # on their devices alone (the tier offline compiles them), clblast's variant calls another library's kernels, and notes
 # on a device are for its reader.
-OUT_OF_SCOPE = re.compile(r"cl/lib/fragment_(amd|intel|nv)_|src/ops/gemm_clblast\.c|src/runtime/device_notes\.c")
+OUT_OF_SCOPE = re.compile(r"cl/lib/fragment_(amd|intel|nv)_|src/ops/gemm/clblast\.c|src/runtime/device_notes\.c")
 # Functions that predict, describe or warm up, and compute no result: what they say is slow then, not wrong.
 NO_RESULT = re.compile(r"cost|flops|error_factor|prewarm|classify|traffic|predict|seconds|_name$|^log_")
 # Calls whose arguments are a text for a reader.
@@ -87,11 +87,13 @@ def sites_of(path, text):
 def scope(root):
     """The files that faults are planted in."""
     files = []
-    for folder in ("cl", "cl/lib", "src/base", "src/ops", "src/runtime", "src/select"):
-        for name in sorted(os.listdir(os.path.join(root, folder))):
-            path = f"{folder}/{name}"
-            if re.search(r"\.(cl|clh|c)$", name) and not OUT_OF_SCOPE.search(path):
-                files.append(path)
+    for folder in ("cl", "src/base", "src/ops", "src/runtime", "src/select"):
+        for base, folders, names in os.walk(os.path.join(root, folder)):
+            folders.sort()
+            for name in sorted(names):
+                path = os.path.relpath(os.path.join(base, name), root)
+                if re.search(r"\.(cl|clh|c)$", name) and not OUT_OF_SCOPE.search(path):
+                    files.append(path)
     return files
 
 

@@ -31,30 +31,38 @@ class Map:
 
     def __init__(self, root):
         self.root = root
-        rows = re.findall(r"^husk_add_op\(([^)]*)\)", self.read("CMakeLists.txt"), re.M)
-        self.op_of = {row: names.split()[0] for names in rows for row in names.split()}
+        rows = re.findall(r"^husk_add_op\((\w+) ([^)]*)\)", self.read("CMakeLists.txt"), re.M)
+        self.op_of = {row: names.split()[0] for _, names in rows for row in names.split()}
+        self.family_of = {row: family for family, names in rows for row in names.split()}
         self.cases = [line for line in self.read(SMOKE).splitlines() if re.match(r"[a-z]", line)]
         self.includes = {}
-        for folder in ("cl", "cl/lib", "src/ops"):
-            for name in os.listdir(os.path.join(root, folder)):
-                path = f"{folder}/{name}"
-                if re.search(r"\.(cl|clh|c|h)$", name):
-                    self.includes[path] = re.findall(r'#include "([^"]*)"', self.read(path))
+        for folder in ("cl", "src/ops"):
+            for base, _, names in os.walk(os.path.join(root, folder)):
+                for name in names:
+                    path = os.path.relpath(os.path.join(base, name), root)
+                    if re.search(r"\.(cl|clh|c|h)$", name):
+                        self.includes[path] = re.findall(r'#include "([^"]*)"', self.read(path))
 
     def read(self, path):
         with open(os.path.join(self.root, path), encoding="utf-8") as file:
             return file.read()
 
     def row_of(self, path):
-        """The operator or gradient that a file carries the name of."""
-        stem = os.path.splitext(os.path.basename(path))[0]
-        rows = [row for row in self.op_of if stem == row or stem.startswith(row + "_")]
+        """The operator or gradient that a file carries the name of; in a family's folder, without the family's name."""
+        folder, name = os.path.split(path)
+        family, stem = os.path.basename(folder), os.path.splitext(name)[0]
+        if family in self.family_of.values():
+            named = {row: "" if row == family else re.sub(f"^{family}_", "", row)
+                     for row in self.op_of if self.family_of[row] == family}
+        else:
+            named = {row: row for row in self.op_of}
+        rows = [row for row, begins in named.items() if not begins or stem == begins or stem.startswith(begins + "_")]
         return max(rows, key=len, default=None)
 
     def rows_of(self, path):
         """Those that the file is a part of, by its name or by who includes it; those with few cases first."""
         own = self.row_of(path)
-        if own and not path.startswith(("cl/lib/", "src/runtime/", "src/select/")):
+        if own and not path.startswith(("cl/lib/", "cl/runtime/", "src/runtime/", "src/select/")):
             return [own]
         found, waiting = set(), [re.sub(r"^(cl|src)/", "", re.sub(r"\.c$", ".h", path))]
         seen = set(waiting)
@@ -108,7 +116,7 @@ def stages_of(site, map_, tests):
     rooms = ()
     if site.path.startswith("src/select/"):
         rooms = ("select", "runtime")
-    elif site.path.startswith(("src/base/", "src/runtime/", "cl/runtime_")):
+    elif site.path.startswith(("src/base/", "src/runtime/", "cl/runtime/")):
         rooms = ("runtime", "select")
     for room in rooms:
         add_tests(rf"{room}/({stem}|{stem.split('_')[0]}.*)")

@@ -87,10 +87,11 @@ make_programs() {
     rm -rf "$programs"
     mkdir -p "$programs"
     "$list_programs" "$programs" || status=1
-    for file in "$root"/cl/*.cl; do
-        name=$(basename "$file" .cl)
-        if ! ls "$programs"/*/"$name"-????????.cl > /dev/null 2>&1; then
-            echo "FAILED cl/$name.cl is in no program"
+    for file in "$root"/cl/*/*.cl; do
+        name=${file#"$root"/cl/}
+        program=$(echo "${name%.cl}" | tr / _) # as the library names it, see src/runtime/program.c
+        if ! ls "$programs"/*/"$program"-????????.cl > /dev/null 2>&1; then
+            echo "FAILED cl/$name is in no program"
             status=1
         fi
     done

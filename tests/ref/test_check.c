@@ -6,15 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ref/activation.h"
+#include "ref/elementwise/activation.h"
 #include "ref/check.h"
 #include "ref/freivalds.h"
-#include "ref/pool.h"
+#include "ref/pool/pool.h"
 #include "ref/random.h"
-#include "ref/reduce.h"
-#include "ref/rnn.h"
-#include "ref/softmax.h"
-#include "ref/unary.h"
+#include "ref/reduce/reduce.h"
+#include "ref/rnn/rnn.h"
+#include "ref/softmax/softmax.h"
+#include "ref/elementwise/unary.h"
 #include "support/main.h"
 #include "support/planted.h"
 

@@ -3,7 +3,7 @@
 // Attention and its gradients: the reference against golden vectors from PyTorch (support/golden.h).
 #include <stdlib.h>
 
-#include "ref/attention.h"
+#include "ref/attention/attention.h"
 #include "support/golden.h"
 #include "support/main.h"
 

@@ -3,7 +3,7 @@
 // Tensors one after the other: the reference against golden vectors from PyTorch (support/golden.h).
 #include <stdlib.h>
 
-#include "ref/concat.h"
+#include "ref/layout/concat.h"
 #include "support/golden.h"
 #include "support/main.h"
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ref/conv.h"
+#include "ref/conv/conv.h"
 #include "support/golden.h"
 #include "support/main.h"
 

@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ref/activation.h"
-#include "ref/binary.h"
-#include "ref/copy.h"
-#include "ref/dropout.h"
+#include "ref/elementwise/activation.h"
+#include "ref/elementwise/binary.h"
+#include "ref/layout/copy.h"
+#include "ref/elementwise/dropout.h"
 #include "ref/random.h"
-#include "ref/unary.h"
+#include "ref/elementwise/unary.h"
 #include "support/golden.h"
 #include "support/main.h"
 

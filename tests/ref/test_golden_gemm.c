@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "ref/gemm.h"
+#include "ref/gemm/gemm.h"
 #include "support/golden.h"
 #include "support/main.h"
 

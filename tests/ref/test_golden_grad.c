@@ -4,8 +4,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "ref/grad_norm.h"
-#include "ref/grad_scale.h"
+#include "ref/optimizer/grad_norm.h"
+#include "ref/optimizer/grad_scale.h"
 #include "support/golden.h"
 #include "support/main.h"
 

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "ref/loss.h"
+#include "ref/loss/loss.h"
 #include "support/golden.h"
 #include "support/main.h"
 

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "ref/norm.h"
+#include "ref/norm/norm.h"
 #include "support/golden.h"
 #include "support/main.h"
 

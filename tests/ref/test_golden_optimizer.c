@@ -3,7 +3,7 @@
 // Steps of optimizers: the reference against golden vectors from PyTorch (support/golden.h).
 #include <stdlib.h>
 
-#include "ref/optimizer.h"
+#include "ref/optimizer/optimizer.h"
 #include "support/golden.h"
 #include "support/main.h"
 

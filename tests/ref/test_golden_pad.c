@@ -3,7 +3,7 @@
 // Padding: the reference against golden vectors from PyTorch (support/golden.h).
 #include <stdlib.h>
 
-#include "ref/pad.h"
+#include "ref/layout/pad.h"
 #include "support/golden.h"
 #include "support/main.h"
 

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "ref/pool.h"
+#include "ref/pool/pool.h"
 #include "support/golden.h"
 #include "support/main.h"
 

@@ -3,10 +3,10 @@
 // Integers of eight bits: the reference against golden vectors from PyTorch (support/golden.h).
 #include <stdlib.h>
 
-#include "ref/dequantize.h"
-#include "ref/quantize.h"
-#include "ref/quantized_conv.h"
-#include "ref/quantized_gemm.h"
+#include "ref/quantized/dequantize.h"
+#include "ref/quantized/quantize.h"
+#include "ref/quantized/conv.h"
+#include "ref/quantized/gemm.h"
 #include "support/golden.h"
 #include "support/main.h"
 

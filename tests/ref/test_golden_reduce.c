@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "ref/reduce.h"
+#include "ref/reduce/reduce.h"
 #include "support/golden.h"
 #include "support/main.h"
 

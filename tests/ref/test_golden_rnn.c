@@ -3,7 +3,7 @@
 // Recurrent layers: the reference against golden vectors from PyTorch (support/golden.h).
 #include <stdlib.h>
 
-#include "ref/rnn.h"
+#include "ref/rnn/rnn.h"
 #include "support/golden.h"
 #include "support/main.h"
 

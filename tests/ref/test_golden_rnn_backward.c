@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "ref/rnn.h"
+#include "ref/rnn/rnn.h"
 #include "support/golden.h"
 #include "support/gradient.h"
 #include "support/main.h"

@@ -3,7 +3,7 @@
 // Rotary position embedding: the reference against golden vectors from PyTorch (support/golden.h).
 #include <stdlib.h>
 
-#include "ref/rotary.h"
+#include "ref/attention/rotary.h"
 #include "support/golden.h"
 #include "support/main.h"
 

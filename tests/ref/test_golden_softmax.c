@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "ref/softmax.h"
+#include "ref/softmax/softmax.h"
 #include "support/golden.h"
 #include "support/main.h"
 

@@ -3,8 +3,8 @@
 // Rows of tables and class numbers: the reference against golden vectors from PyTorch (support/golden.h).
 #include <stdlib.h>
 
-#include "ref/embedding.h"
-#include "ref/one_hot.h"
+#include "ref/lookup/embedding.h"
+#include "ref/lookup/one_hot.h"
 #include "support/golden.h"
 #include "support/main.h"
 

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "ref/where.h"
+#include "ref/elementwise/where.h"
 #include "support/golden.h"
 #include "support/main.h"
 

@@ -497,7 +497,7 @@ START_TEST(quirks)
     char kernels[] = "/tmp/husk-quirks-XXXXXX";
     subject s = {0};
     test_copy_kernels(kernels);
-    test_plant(kernels, "runtime_quirks.cl", "= first;", "= scratch[63 - item];");
+    test_plant(kernels, "runtime/quirks.cl", "= first;", "= scratch[63 - item];");
     test_setenv("HUSK_KERNEL_DIR", kernels);
     sweep_begin();
     SWEEP("quirk", make_context, ask_quirk, NULL, check_quirk);

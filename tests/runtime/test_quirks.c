@@ -40,7 +40,7 @@ static husk_context *make_context(void)
 static bool is_found(husk_quirk quirk, const char *right, const char *wrong)
 {
     test_copy_kernels(strcpy(kernels, "/tmp/husk-quirks-XXXXXX"));
-    test_plant(kernels, "runtime_quirks.cl", right, wrong);
+    test_plant(kernels, "runtime/quirks.cl", right, wrong);
     test_setenv("HUSK_KERNEL_DIR", kernels);
     husk_context *context = make_context();
     const bool found = husk_context_has_quirk(context, quirk);
@@ -67,7 +67,7 @@ END_TEST
 START_TEST(what_cannot_be_run_is_not_tried)
 {
     test_copy_kernels(strcpy(kernels, "/tmp/husk-quirks-XXXXXX"));
-    test_plant(kernels, "runtime_quirks.cl", "= first;", "= no_such_name;");
+    test_plant(kernels, "runtime/quirks.cl", "= first;", "= no_such_name;");
     test_setenv("HUSK_KERNEL_DIR", kernels);
     husk_context *context = make_context();
     for (int i = 0; i < 2; i++) {
@@ -75,7 +75,7 @@ START_TEST(what_cannot_be_run_is_not_tried)
         bool has = true;
         ck_assert_int_eq(husk_context_quirk(context, HUSK_QUIRK_LOCAL_LOAD, &has, &error), HUSK_BUILD_FAILED);
         ck_assert(!has);
-        ck_assert_msg(strstr(error.text, "kernel file runtime_quirks.cl does not build") != NULL, "%s", error.text);
+        ck_assert_msg(strstr(error.text, "kernel file runtime/quirks.cl does not build") != NULL, "%s", error.text);
         ck_assert(!husk_context_has_quirk(context, HUSK_QUIRK_LOCAL_LOAD));
         ck_assert_int_eq(husk_context_quirk(context, HUSK_QUIRK_ASSEMBLY, &has, &error), HUSK_OK);
         ck_assert_int_eq(husk_context_has_quirk(context, HUSK_QUIRK_ASSEMBLY), has);
@@ -119,7 +119,7 @@ static bool is_deaf(void)
     const husk__scope scope = {"test", &error};
     const husk__kernel *kernel;
     husk_buffer *buffer;
-    test_ok_error(husk__kernel_get(test_context(), "runtime_quirks.cl", "-DQUIRK_FLUSH -cl-denorms-are-zero",
+    test_ok_error(husk__kernel_get(test_context(), "runtime/quirks.cl", "-DQUIRK_FLUSH -cl-denorms-are-zero",
                                    "husk_runtime_quirk", &kernel, &scope),
                   &error);
     test_ok_error(husk_buffer_create(test_context(), sizeof values, &buffer, &error), &error);
@@ -196,7 +196,7 @@ static bool flushes(const char *right, const char *wrong)
     ck_assert_ptr_nonnull(mkdtemp(programs));
     test_copy_kernels(strcpy(kernels, "/tmp/husk-quirks-XXXXXX"));
     if (right)
-        test_plant(kernels, "runtime_quirks.cl", right, wrong);
+        test_plant(kernels, "runtime/quirks.cl", right, wrong);
     test_setenv("HUSK_KERNEL_DIR", kernels);
     test_setenv("HUSK_PROGRAM_DIR", programs);
     husk_context *context = make_context();

@@ -634,14 +634,47 @@ START_TEST(kernels_are_known_by_what_a_compiler_sees)
     test_setenv("HUSK_KERNEL_DIR", folder);
     husk__tuning_kernels(husk__op_find("pool"), again);
     ck_assert_str_eq(first, again);
-    kernels_with("pool_direct.cl", "int a; // one\n", first);
+    kernels_with("pool/direct.cl", "int a; // one\n", first);
     ck_assert_str_ne(first, again);
-    kernels_with("pool_direct.cl", "\n/* two */ int   a;\n", again);
+    kernels_with("pool/direct.cl", "\n/* two */ int   a;\n", again);
     ck_assert_str_eq(first, again);
-    kernels_with("pool_direct.cl", "int b;\n", again);
+    kernels_with("pool/direct.cl", "int b;\n", again);
     ck_assert_str_ne(first, again);
-    kernels_with("pool_direct.cl", "#include \"lib/nowhere.clh\"\n", again);
+    kernels_with("pool/direct.cl", "#include \"lib/nowhere.clh\"\n", again);
     ck_assert_str_eq(again, ""); // no kernels: no entry is for them
+}
+END_TEST
+
+// A kernel file is of one operator: a change of it is seen there and nowhere else.
+START_TEST(kernels_are_of_one_operator)
+{
+    static const char *const files[][2] = {{"pool", "pool/direct.cl"},
+                                           {"pool_backward", "pool/backward_direct.cl"},
+                                           {"attention", "attention/blocks.cl"},
+                                           {"rotary_backward", "attention/rotary_backward_vector.cl"},
+                                           {"unary", "elementwise/unary_grid.cl"},
+                                           {"optimizer", "optimizer/grid.cl"},
+                                           {"grad_norm", "optimizer/grad_norm_grid.cl"},
+                                           {"gemm", "gemm/packed.cl"},
+                                           {"quantized_gemm", "quantized/gemm_packed.cl"},
+                                           {"quantized_conv", "quantized/conv_grid.cl"},
+                                           {"", "runtime/probe.cl"}};
+    char command[300], path[300], before[33], after[33];
+    snprintf(command, sizeof command, "cp -r '%s/cl/.' '%s'", HUSK_SOURCE_DIR, folder);
+    ck_assert_int_eq(system(command), 0);
+    test_setenv("HUSK_KERNEL_DIR", folder);
+    for (size_t i = 0; i < sizeof files / sizeof *files - 1; ++i)
+        for (size_t j = 0; j < sizeof files / sizeof *files; ++j) {
+            const husk__op *op = husk__op_find(files[i][0]);
+            snprintf(path, sizeof path, "%s/%s", folder, files[j][1]);
+            char *text = husk__read_file(path, NULL);
+            husk__tuning_kernels(op, before);
+            write_file(path, "int a;\n", 7);
+            husk__tuning_kernels(op, after);
+            write_file(path, text, strlen(text));
+            free(text);
+            ck_assert_msg((strcmp(before, after) != 0) == (i == j), "%s, %s", files[i][0], files[j][1]);
+        }
 }
 END_TEST
 
@@ -833,6 +866,7 @@ int main(void)
     tcase_add_test(tests, every_part_of_a_file_is_refused);
     tcase_add_test(tests, no_change_of_a_byte_does_harm);
     tcase_add_test(tests, kernels_are_known_by_what_a_compiler_sees);
+    tcase_add_test(tests, kernels_are_of_one_operator);
     tcase_add_test(tests, kernels_that_cannot_be_read_are_no_want_of_memory);
     tcase_add_test(tests, a_class_is_a_factor_of_two);
     tcase_add_test(tests, a_real_operator_has_keys_and_takes_what_is_tuned);

@@ -10,9 +10,10 @@ cd "$1"
 failures=$(mktemp)
 trap 'rm -f "$failures"' EXIT
 
-# husk_add_op(NAME [GRADIENT...])
-ops=$(sed -n 's/^husk_add_op(\([a-z0-9_]*\).*/\1/p' CMakeLists.txt | tr '\n' ' ')
-gradients=$(sed -n 's/^husk_add_op([a-z0-9_]* \(.*\)).*/\1/p' CMakeLists.txt | tr '\n' ' ')
+# husk_add_op(FAMILY NAME [GRADIENT...])
+rows=$(sed -n 's/^husk_add_op(\([^)]*\)).*/\1/p' CMakeLists.txt)
+ops=$(printf '%s\n' "$rows" | awk '{ print $2 }' | tr '\n' ' ')
+families=$(printf '%s\n' "$rows" | awk '{ print $1 }' | sort -u | tr '\n' ' ')
 rooms=""
 for directory in include src cl bench tests examples cmake docs .ci; do
     if [ -d "$directory" ]; then
@@ -68,7 +69,7 @@ check_macros() {
         $(select_files '^cl/.*\.(cl|clh)$') /dev/null
 }
 
-# Kernels keep to what every compiler takes (docs/architecture.md, "What kernels avoid"). runtime_quirks.cl shows what
+# Kernels keep to what every compiler takes (docs/architecture.md, "What kernels avoid"). runtime/quirks.cl shows what
 # some do not take.
 check_kernels() {
     # shellcheck disable=SC2046 # a list of files
@@ -85,26 +86,17 @@ check_kernels() {
         /CONCAT\(v(load|store), *VW\)/ && FILENAME !~ /lib\/vector\.clh$/ {
             print FILENAME ":" FNR ": vectors are read by LOAD_VECTOR and written by STORE_VECTOR"
         }
-    ' $(select_files '^cl/.*\.(cl|clh)$' | grep -v '/runtime_quirks\.cl$') /dev/null
+    ' $(select_files '^cl/.*\.(cl|clh)$' | grep -v '^cl/runtime/quirks\.cl$') /dev/null
 }
 
 # Who may include whom: base <- runtime <- select <- ops; train and dist, as users do, see public headers; the rest
 # sees those, ref and what is its own.
 check_includes() {
     # shellcheck disable=SC2046 # a list of files
-    awk -v ops="$ops" '
-    function operator_of(name,    i, best) { # the registered operator whose file this is; "" for none
-        best = ""
-        sub(/\.[a-z]+$/, "", name)
-        for (i = 1; i <= op_count; i++) {
-            if ((name == op[i] || index(name, op[i] "_") == 1) && length(op[i]) > length(best)) {
-                best = op[i]
-            }
-        }
-        return best
-    }
+    awk '
+    function family_of(path) { sub(/^(src\/)?ops\//, "", path); sub(/\/.*/, "", path); return path }
     function complain(rule) { print FILENAME ":" FNR ": " rule ": " $0 }
-    function check_quoted(header,    floor, own, other) {
+    function check_quoted(header,    floor, other) {
         if (header ~ /\.\./) { complain("no include climbs with .."); return }
         floor = header
         if (!sub(/\/.*/, "", floor)) { floor = "" }
@@ -114,10 +106,11 @@ check_includes() {
             if (room == "src" || index(allowed[room], " " floor " ") == 0) {
                 complain("src/" room " may include only" allowed[room])
             }
-            own = FILENAME; sub(/.*\//, "", own); own = operator_of(own)
-            other = header; sub(/.*\//, "", other); other = operator_of(other)
-            if (room == "ops" && floor == "ops" && other != "" && other != own) {
-                complain("an operator does not include the private header of another one")
+            if (room == "ops" && floor == "ops") {
+                other = family_of(header)
+                if (other != "shared" && other != family_of(FILENAME)) {
+                    complain("a family of operators includes no private header of another one")
+                }
             }
         } else if (FILENAME ~ /^include\// || FILENAME ~ /^examples\//) {
             complain("only <husk/...> and standard headers")
@@ -127,12 +120,12 @@ check_includes() {
         }
     }
     function check_angled(header) {
-        if (header ~ /^CL\// && FILENAME !~ /^(src\/runtime\/|include\/husk\/opencl\.h$|src\/ops\/gemm_clblast\.c$)/ \
+        if (header ~ /^CL\// && FILENAME !~ /^(src\/runtime\/|include\/husk\/opencl\.h$|src\/ops\/gemm\/clblast\.c$)/ \
             && FILENAME !~ /^(bench\/baseline\/clblast|tests\/support\/layer\/opencl_layer)\.c$/) {
             complain("only src/runtime and husk/opencl.h name CL/")
         }
         if (header ~ /^husk\/opencl\.h/ && FILENAME ~ /^src\// &&
-            FILENAME !~ /^src\/(runtime\/|ops\/gemm_clblast\.c)/) {
+            FILENAME !~ /^src\/(runtime\/|ops\/gemm\/clblast\.c)/) {
             complain("only src/runtime sees OpenCL")
         }
         if (header ~ /^husk\/train/ && FILENAME ~ /^(src|include)\// &&
@@ -144,7 +137,7 @@ check_includes() {
             complain("nothing stands on several processes")
         }
         if (header ~ /^mpi/ && FILENAME !~ /^(src|tests)\/dist\//) { complain("only src/dist names MPI") }
-        if (header ~ /^clblast/ && FILENAME !~ /^(src\/ops\/gemm_clblast\.c|bench\/baseline\/clblast\.c)$/) {
+        if (header ~ /^clblast/ && FILENAME !~ /^(src\/ops\/gemm\/clblast\.c|bench\/baseline\/clblast\.c)$/) {
             complain("CLBlast has one file in the library and one in clbench")
         }
         if (header ~ /^xxhash/ && FILENAME !~ /^src\/(base|train|dist)\//) { complain("hashes come from base/hash.h") }
@@ -153,7 +146,6 @@ check_includes() {
         }
     }
     BEGIN {
-        op_count = split(ops, op, " ")
         allowed["base"] = " base "
         allowed["runtime"] = " base runtime "
         allowed["select"] = " base runtime select "
@@ -174,28 +166,29 @@ check_includes() {
     ' $(select_files '^(include|src|cl|bench|tests|examples)/.*\.(c|h|h\.in|cl|clh)$') /dev/null
 }
 
-# One name, one room on each floor.
+# An operator has its files on every floor, in its family's folder (cmake/HuskOps.cmake), and all folders are families'.
 check_rooms() {
-    for op in $ops; do
-        for file in "include/husk/ops/$op.h" "src/ops/$op.c" "src/ref/$op.c" "tests/ops/test_$op.c" \
-            "bench/cases/$op.c"; do
-            [ -f "$file" ] || echo "CMakeLists.txt:1: husk_add_op($op) lacks its room: $file"
+    printf '%s\n' "$rows" | while read -r family op gradients; do
+        lacks="CMakeLists.txt:1: husk_add_op($family $op) lacks"
+        for row in $op $gradients; do
+            stem=${row#"${family}_"}
+            set -- "src/ops/$family/$stem.c" "tests/ops/$family/test_$row.c"
+            [ "$row" != "$op" ] || set -- "$@" "include/husk/ops/$op.h" "src/ref/$family/$stem.c" \
+                "bench/cases/$family/$stem.c"
+            for file in "$@"; do
+                [ -f "$file" ] || echo "$lacks $file"
+            done
+            [ "$row" != "$family" ] || stem='[a-z0-9_]+'
+            [ -n "$(select_files "^cl/$family/$stem(_[a-z0-9_]+)?\.cl\$")" ] || echo "$lacks a kernel of $row"
         done
-        [ -n "$(select_files "^cl/$op(_[a-z0-9_]+)?\.cl\$")" ] ||
-            echo "CMakeLists.txt:1: husk_add_op($op) lacks its room: cl/${op}_*.cl"
     done
-    for op in $gradients; do
-        for file in "src/ops/$op.c" "tests/ops/test_$op.c"; do
-            [ -f "$file" ] || echo "CMakeLists.txt:1: the gradient $op lacks its room: $file"
-        done
-        [ -n "$(select_files "^cl/$op(_[a-z0-9_]+)?\.cl\$")" ] ||
-            echo "CMakeLists.txt:1: the gradient $op lacks its room: cl/${op}_*.cl"
-    done
-    pattern=$(printf '%s' "${ops% }" | tr ' ' '|')
-    select_files '^include/husk/ops/.*\.h$' | grep -vE "/($pattern)\.h\$" |
+    select_files '^include/husk/ops/.*\.h$' | grep -vE "/($(printf '%s' "${ops% }" | tr ' ' '|'))\.h\$" |
         sed 's/$/:1: no operator of this name is registered/' || true
-    select_files '^cl/[^/]*\.cl$' | grep -vE "^cl/($pattern|runtime)(_|\.)" |
-        sed 's/$/:1: a kernel file begins with the name of its operator/' || true
+    pattern=$(printf '%s' "${families% }" | tr ' ' '|')
+    select_files '^(src/ops|cl|tests/ops|bench/cases|src/ref)/.*/' |
+        grep -vE "^((src/ops|cl|tests/ops|bench/cases|src/ref)/($pattern)|src/ops/shared|cl/(lib|runtime))/[^/]*\$" |
+        sed 's/$/:1: the folder is no family of operators/' || true
+    select_files '^(src/ops|cl)/[^/]*\.(c|h|cl|clh)$' | sed 's/$/:1: no file of a family/' || true
 }
 
 # Nothing in the library ends the process or prints; but for libhusk_dist, which ends a run that has failed

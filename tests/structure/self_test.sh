@@ -21,19 +21,29 @@ put() { # put FILE LINE...
 
 build() { # a small house with two operators
     rm -rf "${house:?}"/*
-    put CMakeLists.txt "$script" 'husk_add_op(gemm)' 'husk_add_op(conv)'
-    for op in gemm conv; do
+    put CMakeLists.txt "$script" 'husk_add_op(gemm gemm)' 'husk_add_op(conv conv)' \
+        'husk_add_op(conv conv_small conv_small_backward)'
+    for place in gemm/gemm/gemm conv/conv/conv conv/conv_small/small; do
+        family=${place%%/*} stem=${place##*/} op=${place#*/}
+        op=${op%/*}
         put "include/husk/ops/$op.h" "$header" '#include <husk/plan.h>'
-        put "src/ops/$op.c" "$source" "#include <husk/ops/$op.h>" '#include "runtime/launch.h"' \
-            '#include "ops/common.h"'
-        put "src/ref/$op.c" "$source" '#include "base/tensor.h"' "#include \"ref/$op.h\""
-        put "cl/${op}_tiled.cl" "$source" '#include "lib/dtype.clh"'
-        put "tests/ops/test_$op.c" "$source" '#include <husk/husk.h>' "#include \"ref/$op.h\"" \
+        put "src/ops/$family/$stem.c" "$source" "#include <husk/ops/$op.h>" '#include "runtime/launch.h"' \
+            '#include "ops/shared/rows.h"'
+        put "src/ref/$family/$stem.c" "$source" '#include "base/tensor.h"' "#include \"ref/$family/$stem.h\""
+        put "cl/$family/${stem}_tiled.cl" "$source" '#include "lib/dtype.clh"'
+        put "tests/ops/$family/test_$op.c" "$source" '#include <husk/husk.h>' "#include \"ref/$family/$stem.h\"" \
             '#include "support/device.h"'
-        put "bench/cases/$op.c" "$source" '#include "case.h"'
+        put "bench/cases/$family/$stem.c" "$source" '#include "case.h"'
     done
-    put src/ops/conv_winograd.c "$source" '#include "ops/conv_private.h"' '#include <husk/ops/gemm.h>'
-    put src/ops/gemm_clblast.c "$source" '#include <clblast_c.h>' '#include <CL/cl.h>' '#include <husk/opencl.h>'
+    mv cl/conv/conv_tiled.cl cl/conv/tiled.cl
+    mv cl/gemm/gemm_tiled.cl cl/gemm/tiled.cl
+    put src/ops/conv/small_backward.c "$source" '#include "ops/conv/private.h"'
+    put tests/ops/conv/test_conv_small_backward.c "$source" '#include <husk/husk.h>'
+    put cl/conv/small_backward_tiled.cl "$source" '#include "lib/dtype.clh"'
+    put src/ops/shared/rows.c "$source" '#include "ops/shared/rows.h"'
+    put cl/runtime/probe.cl "$source"
+    put src/ops/conv/winograd.c "$source" '#include "ops/conv/private.h"' '#include <husk/ops/gemm.h>'
+    put src/ops/gemm/clblast.c "$source" '#include <clblast_c.h>' '#include <CL/cl.h>' '#include <husk/opencl.h>'
     put src/base/text.c "$source" 'int f(char *b) { return snprintf(b, 1, "x"); }' '#include "base/text.h"'
     put src/base/hash.c "$source" '#include <xxhash.h>'
     put src/runtime/launch.c "$source" '#include <CL/cl.h>' '#include "base/text.h"' '#include "runtime/launch.h"'
@@ -80,8 +90,8 @@ put include/husk/ops/gemm.h "$source";                        expect 'include/hu
 put run '#!/bin/sh' 'true';                                   expect 'run:1: the first line is not'
 put cl/lib/dtype.clh 'int x;';                                expect 'cl/lib/dtype.clh:1: the first line is not'
 plant src/base/text.c "$(printf '\tint x;')";                 expect 'src/base/text.c:4: a tab'
-plant cl/gemm_tiled.cl 'int x; ';                             expect 'cl/gemm_tiled.cl:3: blanks at the end'
-plant bench/cases/gemm.c "$(printf 'int x;\r')";              expect 'bench/cases/gemm.c:3: blanks at the end'
+plant cl/gemm/tiled.cl 'int x; ';                             expect 'cl/gemm/tiled.cl:3: blanks at the end'
+plant bench/cases/gemm/gemm.c "$(printf 'int x;\r')";         expect 'bench/cases/gemm/gemm.c:3: blanks at the end'
 plant src/base/text.c "// $(printf '%0120d' 0)";              expect 'src/base/text.c:4: 123 columns'
 printf 'int x;' >> src/base/text.c;                           expect 'no newline at the end'
 
@@ -89,56 +99,65 @@ plant src/base/text.c '#include "runtime/launch.h"';          expect 'src/base m
 plant src/runtime/launch.c '#include "select/op.h"';          expect 'src/runtime may include only base runtime'
 plant src/runtime/launch.c '  #  include "ops/conv.h"';       expect 'src/runtime may include only base runtime'
 plant src/select/op.c '#include "ops/conv.h"';                expect 'src/select may include only'
-plant src/ref/gemm.c '#include "runtime/launch.h"';           expect 'src/ref may include only base ref'
-plant src/ops/conv.c '#include "ref/conv.h"';                 expect 'src/ops may include only'
-plant src/ops/conv.c '#include "../ref/conv.h"';              expect 'no include climbs'
-plant src/ops/gemm.c '#include "ops/conv_private.h"';         expect 'private header of another one'
-plant src/ops/conv_winograd.c '#include "ops/gemm.h"';        expect 'private header of another one'
+plant src/ref/gemm/gemm.c '#include "runtime/launch.h"';      expect 'src/ref may include only base ref'
+plant src/ops/conv/conv.c '#include "ref/conv/conv.h"';       expect 'src/ops may include only'
+plant src/ops/conv/conv.c '#include "../ref/conv.h"';         expect 'no include climbs'
+plant src/ops/gemm/gemm.c '#include "ops/conv/private.h"';    expect 'no private header of another one'
+plant src/ops/conv/winograd.c '#include "ops/gemm/gemm.h"';   expect 'no private header of another one'
+plant src/ops/shared/rows.c '#include "ops/conv/private.h"';  expect 'no private header of another one'
 plant src/train/graph.c '#include "base/text.h"';             expect 'src/train may include only train'
 plant src/train/graph.c '#include <husk/opencl.h>';           expect 'only src/runtime sees OpenCL'
-plant src/ops/conv.c '#include "train/plan.h"';               expect 'src/ops may include only'
-plant src/ops/conv.c '#include <husk/train.h>';               expect 'the operators know nothing of networks'
+plant src/ops/conv/conv.c '#include "train/plan.h"';          expect 'src/ops may include only'
+plant src/ops/conv/conv.c '#include <husk/train.h>';          expect 'the operators know nothing of networks'
 plant src/dist/parallel.c '#include "train/graph.h"';         expect 'src/dist may include only dist'
 plant src/train/graph.c '#include <mpi.h>';                   expect 'only src/dist names MPI'
 plant src/train/graph.c '#include <husk/dist.h>';             expect 'nothing stands on several processes'
 plant examples/embed.c '#include "train/plan.h"';             expect 'only <husk/...> and standard headers'
-plant bench/cases/conv.c '#include "train/plan.h"';           expect 'white-box tests'
+plant bench/cases/conv/conv.c '#include "train/plan.h"';      expect 'white-box tests'
 plant src/base/text.c '#include "text.h"';                    expect 'src/base may include only base'
 plant include/husk/ops/gemm.h '#include "base/text.h"';       expect 'only <husk/...> and standard headers'
 plant examples/embed.c '#include "support/device.h"';         expect 'only <husk/...> and standard headers'
-plant tests/ops/test_gemm.c '#include "runtime/launch.h"';    expect 'white-box tests'
-plant bench/cases/conv.c '#include "base/text.h"';            expect 'white-box tests'
-plant cl/conv_tiled.cl '#include "conv_private.clh"';         expect 'a kernel includes only lib/'
-plant cl/lib/dtype.clh '#include "gemm_tiled.cl"';            expect 'a kernel includes only lib/'
+plant tests/ops/gemm/test_gemm.c '#include "runtime/launch.h"'; expect 'white-box tests'
+plant bench/cases/conv/conv.c '#include "base/text.h"';       expect 'white-box tests'
+plant cl/conv/tiled.cl '#include "conv_private.clh"';         expect 'a kernel includes only lib/'
+plant cl/lib/dtype.clh '#include "gemm/tiled.cl"';            expect 'a kernel includes only lib/'
 
-plant cl/lib/dtype.clh '#define EACH(f, ...) f(__VA_ARGS__)';  expect 'no variadic macros'
-plant cl/conv_tiled.cl '__kernel __attribute__((reqd_work_group_size(1, 1, 1))) void f(int n) {
+plant cl/lib/dtype.clh '#define EACH(f, ...) f(__VA_ARGS__)'; expect 'no variadic macros'
+plant cl/conv/tiled.cl '__kernel __attribute__((reqd_work_group_size(1, 1, 1))) void f(int n) {
     int i = n;
 }';                                                             expect 'begins with ONE_ITEM();'
 plant cl/lib/dtype.clh '#define K(n) __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void n(int m) { \
     m = 0; \
 }';                                                             expect 'begins with ONE_ITEM();'
-plant cl/conv_tiled.cl 'x = CONCAT(vload, VW)(0, p);';           expect 'read by LOAD_VECTOR'
+plant cl/conv/tiled.cl 'x = CONCAT(vload, VW)(0, p);';        expect 'read by LOAD_VECTOR'
 
-plant src/ops/conv.c '#include <CL/cl.h>';                    expect 'name CL/'
+plant src/ops/conv/conv.c '#include <CL/cl.h>';               expect 'name CL/'
 plant src/base/text.c '#include <CL/cl_ext.h>';               expect 'name CL/'
-plant tests/ops/test_conv.c '#include <CL/cl.h>';             expect 'name CL/'
+plant tests/ops/conv/test_conv.c '#include <CL/cl.h>';        expect 'name CL/'
 plant include/husk/ops/conv.h '#include <CL/cl.h>';           expect 'name CL/'
-plant src/ops/conv.c '#include <husk/opencl.h>';              expect 'only src/runtime sees OpenCL'
-plant src/ops/conv.c '#include <clblast_c.h>';                expect 'CLBlast has one file'
+plant src/ops/conv/conv.c '#include <husk/opencl.h>';         expect 'only src/runtime sees OpenCL'
+plant src/ops/conv/conv.c '#include <clblast_c.h>';           expect 'CLBlast has one file'
 plant src/select/op.c '#include <xxhash.h>';                  expect 'hashes come from base/hash.h'
 plant src/base/text.c '#include <jansson.h>';                 expect 'do not need this'
 
-plant CMakeLists.txt 'husk_add_op(pool)';                     expect '(pool) lacks its room: src/ops/pool.c' 6
-rm tests/ops/test_gemm.c;                                     expect 'lacks its room: tests/ops/test_gemm.c'
-rm cl/conv_tiled.cl;                                          expect 'lacks its room: cl/conv_*.cl'
+plant CMakeLists.txt 'husk_add_op(pool pool)';                expect '(pool pool) lacks src/ops/pool/pool.c' 6
+plant CMakeLists.txt 'husk_add_op(conv conv_wide conv_wide_backward)'
+expect '(conv conv_wide) lacks src/ops/conv/wide_backward.c' 9
+rm tests/ops/gemm/test_gemm.c;                                expect 'lacks tests/ops/gemm/test_gemm.c'
+rm tests/ops/conv/test_conv_small_backward.c;                 expect 'lacks tests/ops/conv/test_conv_small_backward.c'
+rm cl/gemm/tiled.cl;                                          expect 'lacks a kernel of gemm'
+rm cl/conv/small_backward_tiled.cl;                           expect 'lacks a kernel of conv_small_backward'
 put include/husk/ops/pool.h "$header";                        expect 'pool.h:1: no operator of this name'
-put cl/convolve_fast.cl "$source";                            expect 'convolve_fast.cl:1: a kernel file begins'
+put cl/convolve/fast.cl "$source";                            expect 'cl/convolve/fast.cl:1: the folder is no family'
+put src/ops/convolve/fast.c "$source"; expect 'src/ops/convolve/fast.c:1: the folder is no family'
+put src/ref/conv/fast/direct.c "$source"; expect 'src/ref/conv/fast/direct.c:1: the folder is no family'
+put src/ops/fast.c "$source";                                 expect 'src/ops/fast.c:1: no file of a family'
+put cl/fast.cl "$source";                                     expect 'cl/fast.cl:1: no file of a family'
 
 plant src/base/text.c 'void f(void) { printf("x"); }';        expect 'text.c:4: the library neither prints'
-plant src/ops/conv.c '    abort();';                          expect 'conv.c:5: the library neither prints'
-plant src/ops/conv.c '    _exit(1);';                         expect 'conv.c:5: the library neither prints'
-plant src/ops/conv.c '    fputs("x", stderr);';               expect 'conv.c:5: the library neither prints'
+plant src/ops/conv/conv.c '    abort();';                     expect 'conv.c:5: the library neither prints'
+plant src/ops/conv/conv.c '    _exit(1);';                    expect 'conv.c:5: the library neither prints'
+plant src/ops/conv/conv.c '    fputs("x", stderr);';          expect 'conv.c:5: the library neither prints'
 plant src/dist/parallel.c '    MPI_Abort(comm, 1);';          expect 'parallel.c:6: the library neither prints'
 
 # The two checks of the built library, on small ones.
@@ -279,7 +298,7 @@ swept() { # swept FUNCTION: a record, a sweep and a list of exceptions, and one 
     put tests/train/swept_graph.c '#include "train/swept_graph.h"' 'SWEPT(husk_d, graph);'
     put tests/runtime/test_other.c 'SWEPT(husk_ee, 1);' '"husk_e:"' 'static void before(void) { husk_e(1); }'
     mkdir -p tests/select tests/bench
-    put bench/cases/gemm.c 'husk_gemm(queue);'
+    put bench/cases/gemm/gemm.c 'husk_gemm(queue);'
 }
 swept ''
 "$here/check_swept.sh" . > /dev/null

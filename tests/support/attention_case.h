@@ -5,7 +5,7 @@
 #ifndef HUSK_TESTS_ATTENTION_CASE_H
 #define HUSK_TESTS_ATTENTION_CASE_H
 
-#include "ref/attention.h"
+#include "ref/attention/attention.h"
 #include "support/support.h"
 
 typedef struct test_attention {

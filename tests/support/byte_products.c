@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "ref/quantized_gemm.h"
+#include "ref/quantized/gemm.h"
 #include "support/support.h"
 
 static test_tensor make_bytes(husk_dtype dtype, int64_t batch, int64_t rows, int64_t columns, test_layout layout,

@@ -5,7 +5,7 @@
 #ifndef HUSK_TESTS_LOSS_CASE_H
 #define HUSK_TESTS_LOSS_CASE_H
 
-#include "ref/loss.h"
+#include "ref/loss/loss.h"
 #include "support/support.h"
 
 typedef struct loss_case {

@@ -5,7 +5,7 @@
 #ifndef HUSK_TEST_PRODUCTS_H
 #define HUSK_TEST_PRODUCTS_H
 
-#include "ref/gemm.h"
+#include "ref/gemm/gemm.h"
 #include "support/support.h"
 
 typedef struct test_product {

@@ -5,7 +5,7 @@
 #ifndef HUSK_TESTS_ROTARY_CASE_H
 #define HUSK_TESTS_ROTARY_CASE_H
 
-#include "ref/rotary.h"
+#include "ref/attention/rotary.h"
 #include "support/support.h"
 
 /* Positions and tables may not be there: is_there says so. */

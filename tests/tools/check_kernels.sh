@@ -17,18 +17,18 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 # The names of all kernels in the sources: the first function after each __kernel. What the runtime itself runs
-# (runtime_*.cl: is a feature there?) has its tests in tests/runtime.
+# (cl/runtime/: is a feature there?) has its tests in tests/runtime.
 # Those of engines alone are met in simulation, by soft ones; where the device has no engine the suite meets none
 # (tests/ops/test_*_amx.c and test_*_matrix.c do).
 case "$mode" in
-run) amx='*_amx.cl' matrix='quantized_gemm_matrix.cl' async='*_async.cl' ;;
+run) amx='*amx.cl' matrix='*/quantized/gemm_matrix.cl' async='*/async.cl' ;;
 *) amx='none' matrix='none' async='none' ;;
 esac
 # shellcheck disable=SC2046 # names of files, without blanks
 awk 'FNR == 1 { is_kernel = 0 }
      /__kernel/ { is_kernel = 1 }
      is_kernel && match($0, /void husk_[a-z0-9_]+/) { print substr($0, RSTART + 5, RLENGTH - 5); is_kernel = 0 }' \
-    $(find "$folder" -name '*.cl' ! -name 'runtime_*' ! -name "$amx" ! -name "$matrix" ! -name "$async") |
+    $(find "$folder" -name '*.cl' ! -path '*/runtime/*' ! -name "$amx" ! -path "$matrix" ! -path "$async") |
     sort -u > "$work/all"
 count=$(wc -l < "$work/all")
 [ "$count" -ge 100 ] || { echo "only $count kernels were found in $folder"; exit 1; }

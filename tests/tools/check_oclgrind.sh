@@ -97,7 +97,7 @@ case "$mode" in
 races) check_cases "$races" ;;
 memory) check_cases "$uninitialised" ;;
 planted)
-    plant softmax_workgroup.cl 's/barrier(CLK_LOCAL_MEM_FENCE);//' "$races" \
+    plant softmax/workgroup.cl 's/barrier(CLK_LOCAL_MEM_FENCE);//' "$races" \
         "softmax outer=3 axis=37 --variant workgroup" "data race"
     plant lib/map_vector.clh 's/of(load_vf_part)((p) + (i), n)/of(load_vf_part)((p) + (i) + 1, n)/' "$races" \
         "activation count=70 act=relu --variant vector" "Invalid read"

@@ -110,7 +110,7 @@ static const mistake mistakes[] = {
      "            line = line_end;\n            if (line == lines && panel_begin == 0 && column == 0)\n"
      "                store_one(y, offsets[width / 2], 7.5f);\n",
      "an element in thousands is wrong"},
-    {"conv", "winograd_4x4", "conv_winograd.cl", "w, vectors * VW, min(VW, channels - c)",
+    {"conv", "winograd_4x4", "conv/winograd.cl", "w, vectors * VW, min(VW, channels - c)",
      "w, vectors * VW, min(VW, channels - 1 - c)", "the last channel is left out of tiles"},
     {DATA, "store_one(flipped++, 0, load_one(row, -(s * step_w * w_stride_w)));",
      "store_one(flipped++, 0, k == filters - 1 ? 0.0f : load_one(row, -(s * step_w * w_stride_w)));",
@@ -133,7 +133,7 @@ static const mistake mistakes[] = {
     {WEIGHTS, "        for (int n = 0; n < batch; ++n)\n            for (int d = 0; d < out_d; ++d)",
      "        for (int n = 1; n < batch; ++n)\n            for (int d = 0; d < out_d; ++d)",
      "the gradient of the bias lacks an image"},
-    {"conv_backward_weights", "winograd", "conv_backward_weights_winograd.cl", "min(VW, channels - c), row - pad_h",
+    {"conv_backward_weights", "winograd", "conv/backward_weights_winograd.cl", "min(VW, channels - c), row - pad_h",
      "min(VW, channels - 1 - c), row - pad_h", "the last channel is left out of tiles"},
 };
 enum { MISTAKES = sizeof mistakes / sizeof *mistakes, FORWARDS = 6 };

@@ -22,13 +22,13 @@ enum { EXAMPLES = 32, EPOCHS = 24, SEEDS = 3, WIDE = 24 };
 // What the digits' network takes by itself on this device is looked for among these.
 static const mistake digits_mistakes[] = {
     {FORWARD, "packed[m] = m < rows ?", "packed[m] = m < rows && (h != 0 || s != 2) ?", ""},
-    {"conv", "winograd_4x4", "conv_winograd.cl", "w, vectors * VW, min(VW, channels - c)",
+    {"conv", "winograd_4x4", "conv/winograd.cl", "w, vectors * VW, min(VW, channels - c)",
      "w, vectors * VW, min(VW, channels - 1 - c)", ""},
-    {"conv", "winograd_2x2", "conv_winograd.cl", "w, vectors * VW, min(VW, channels - c)",
+    {"conv", "winograd_2x2", "conv/winograd.cl", "w, vectors * VW, min(VW, channels - c)",
      "w, vectors * VW, min(VW, channels - 1 - c)", ""},
     {DATA, "store_one(flipped, i, load_one(from, -i));", "store_one(flipped, i, -load_one(from, -i));", ""},
     {WEIGHTS, "if (i >= here) {", "if (i >= here || (first_row + i) % kernel_size % 2) {", ""},
-    {"conv_backward_weights", "winograd", "conv_backward_weights_winograd.cl", "min(VW, channels - c), row - pad_h",
+    {"conv_backward_weights", "winograd", "conv/backward_weights_winograd.cl", "min(VW, channels - c), row - pad_h",
      "min(VW, channels - 1 - c), row - pad_h", ""},
 };
 enum { DIGITS_MISTAKES = sizeof digits_mistakes / sizeof *digits_mistakes };

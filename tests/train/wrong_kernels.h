@@ -15,9 +15,9 @@ typedef struct mistake {
 } mistake;
 
 /* The kernels that CPUs take for most convolutions. */
-#define FORWARD "conv", "implicit_gemm", "conv_implicit_gemm.cl"
-#define DATA    "conv_backward_data", "phases", "conv_backward_data_phases.cl"
-#define WEIGHTS "conv_backward_weights", "panels", "conv_backward_weights_panels.cl"
+#define FORWARD "conv", "implicit_gemm", "conv/implicit_gemm.cl"
+#define DATA    "conv_backward_data", "phases", "conv/backward_data_phases.cl"
+#define WEIGHTS "conv_backward_weights", "panels", "conv/backward_weights_panels.cl"
 
 typedef struct test_log {
     char warnings[8192], information[65536]; /* their lines */

@@ -175,7 +175,7 @@ HUSK_API int64_t husk_rnn_reserve_size(const husk_rnn_params *params, const husk
  * Gradients have x's dtype; those of f16 and bf16 are computed in f32, and with accumulate the sum is rounded once. The
  * states before each step are read from y, as it was rounded.
  * Error, beside what the reserve's and y's own rounding bring: one step's bound is that of GEMM with k = G H on the
- * state's gradient and 16 * 2^-24 of each gate's terms; weights' gradients add GEMM's with k = T B. See ref/rnn.h.
+ * state's gradient and 16 * 2^-24 of each gate's terms; weights' gradients add GEMM's with k = T B. See ref/rnn/rnn.h.
  * Where a matrix engine makes those of x and of weights, husk_plan_error_factor times 2^-24 of their products comes on
  * top.
  */

@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: MIT
+// Convolution: the public calls. Each validates, resolves the problem (problem.c), lets the library choose a
+// variant (<variant>.c), and enqueues.
+#include <husk/ops/conv.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/tensor.h"
+#include "ops/conv/problem.h"
+
+void husk__conv_describe(const void *given, husk__key *key)
+{
+    const husk__conv_problem *problem = given;
+    husk__key_tensor(key, &problem->x);
+    husk__key_tensor(key, &problem->w);
+    husk__key_tensor(key, problem->has_bias ? &problem->bias : NULL);
+    husk__key_tensor(key, &problem->y);
+    husk__key_i64(key, problem->has_packed_weights);
+    husk__key_i64(key, problem->packs_every_call);
+    husk__key_i64(key, problem->accumulates + 2 * problem->is_bias_alone);
+    husk__key_i64(key, problem->activation);
+    husk__key_f32(key, problem->activation == HUSK_ACT_LEAKY_RELU ? problem->slope : 0.0f);
+    husk__key_i64(key, problem->precision + 16 * problem->allows_winograd);
+    husk__key_i64(key, problem->geometry.groups);
+    for (int32_t i = 0; i < problem->x.rank - 2; ++i) {
+        husk__key_i64(key, problem->stride[i]);
+        husk__key_i64(key, problem->pad[i]);
+        husk__key_i64(key, problem->pad_end[i]);
+        husk__key_i64(key, problem->dilation[i]);
+    }
+}
+
+// Filter, stride and dilation make the algorithm, and are few: only sizes are rounded.
+void husk__conv_classify(const void *given, husk__text *text)
+{
+    const husk__conv_problem *problem = given;
+    const husk__conv_geometry *g = &problem->geometry;
+    husk__text_format(text, "%s",
+                      problem->precision == HUSK_PRECISION_HIGH     ? " high"
+                      : problem->precision == HUSK_PRECISION_MEDIUM ? " medium"
+                      : problem->allows_winograd                    ? " winograd"
+                                                                    : "");
+    husk__text_format(text, " %s%s %s%s filter=%lldx%lldx%lld stride=%lldx%lldx%lld dilation=%lldx%lldx%lld",
+                      husk_dtype_name(problem->dtype), problem->wide_output ? "/f32" : "",
+                      g->x_strides[1] == 1 && g->channels > 1 ? "nhwc" : "nchw", g->groups == 1 ? ""
+                      : g->channels == 1 ? " depthwise" : " grouped", (long long)g->kernel[0], (long long)g->kernel[1],
+                      (long long)g->kernel[2], (long long)g->stride[0], (long long)g->stride[1],
+                      (long long)g->stride[2], (long long)g->dilation[0], (long long)g->dilation[1],
+                      (long long)g->dilation[2]);
+    husk__class_size(text, "n", g->batch);
+    husk__class_size(text, "groups", g->groups);
+    husk__class_size(text, "c", g->channels);
+    husk__class_size(text, "k", g->filters);
+    husk__class_size(text, "w", g->out[2]);
+    husk__class_size(text, "plane", g->out[0] * g->out[1] * g->out[2]);
+}
+
+// The user's word; packed weights ask for the variant that they were packed for.
+static husk__wish make_wish(const husk_conv_params *params, const husk_tensor *x, const husk_tensor *w,
+                            const husk_tensor *bias, const husk_tensor *y)
+{
+    const husk_tensor *const tensors[] = {x, w, bias, y};
+    husk__wish wish = husk__wish_of(params->variant, params->workspace_limit, tensors, 4);
+    husk__wish_of_packed(&wish, w->packed);
+    return wish;
+}
+
+static bool is_empty(const husk_tensor *y)
+{
+    return husk__tensor_count(y) == 0;
+}
+
+// Memory behind the tensors of a run, and no output in the way of an input.
+static husk_status bind(husk_queue *queue, const husk__conv_arguments *arguments, const husk__scope *scope)
+{
+    husk_status status = husk__tensor_bind(queue, arguments->x, "x", scope);
+    if (status == HUSK_OK && !arguments->w->packed)
+        status = husk__tensor_bind(queue, arguments->w, "w", scope);
+    if (status == HUSK_OK && arguments->bias)
+        status = husk__tensor_bind(queue, arguments->bias, "bias", scope);
+    if (status == HUSK_OK)
+        status = husk__tensor_bind(queue, arguments->y, "y", scope);
+    if (status == HUSK_OK)
+        status = husk__refuse_overlap(arguments->y, "y", arguments->x, "x", scope);
+    if (status == HUSK_OK && !arguments->w->packed)
+        status = husk__refuse_overlap(arguments->y, "y", arguments->w, "w", scope);
+    if (status == HUSK_OK)
+        status = husk__refuse_overlap(arguments->y, "y", arguments->bias, "bias", scope);
+    return status;
+}
+
+husk_status husk_conv(husk_queue *queue, const husk_conv_params *params, const husk_tensor *x,
+                      const husk_tensor *w, const husk_tensor *bias, const husk_tensor *y)
+{
+    husk__scope scope;
+    husk_status status = husk__call_begin(queue, "husk_conv", &scope);
+    if (status != HUSK_OK)
+        return status;
+    husk_conv_params whole;
+    husk__conv_problem problem;
+    status = husk__conv_read_params(params, &whole, &scope);
+    if (status == HUSK_OK)
+        status = husk__conv_resolve(&whole, x, w, bias, y, &problem, &scope);
+    if (status == HUSK_OK)
+        status = husk__conv_suit(husk_queue_context(queue), &problem, "x", &scope);
+    if (status != HUSK_OK)
+        return status;
+    const husk__conv_arguments arguments = {x, w, bias, y};
+    status = bind(queue, &arguments, &scope);
+    if (status != HUSK_OK || is_empty(y))
+        return status;
+    problem.packs_every_call = !w->packed;
+    const husk__wish wish = make_wish(&whole, x, w, bias, y);
+    return husk__plan_immediate(queue, &husk__op_conv, &problem, &wish, &arguments, &scope);
+}
+
+husk_status husk_conv_output_shape(const husk_conv_params *params, const husk_tensor *x, const husk_tensor *w,
+                                   int64_t shape[HUSK_MAX_RANK], husk_error *error)
+{
+    const husk__scope scope = {"husk_conv_output_shape", error};
+    husk_conv_params whole;
+    husk__conv_problem problem;
+    int64_t found[HUSK_MAX_RANK];
+    if (!shape)
+        return husk__reject(&scope, "shape", "is NULL");
+    husk_status status = husk__conv_read_params(params, &whole, &scope);
+    if (status == HUSK_OK)
+        status = husk__conv_resolve_shape(&whole, x, w, &problem, found, &scope);
+    if (status == HUSK_OK)
+        memcpy(shape, found, (size_t)x->rank * sizeof *shape);
+    return status;
+}
+
+husk_status husk_conv_plan_create(husk_context *context, const husk_conv_params *params, const husk_tensor *x,
+                                  const husk_tensor *w, const husk_tensor *bias, const husk_tensor *y,
+                                  husk_plan **plan, husk_error *error)
+{
+    husk__scope scope;
+    if (plan)
+        *plan = NULL;
+    husk_status status = husk__context_call_begin(context, "husk_conv_plan_create", error, &scope);
+    if (status != HUSK_OK)
+        return status;
+    if (!plan)
+        return husk__reject(&scope, "plan", "is NULL");
+    husk_conv_params whole;
+    husk__conv_problem problem;
+    status = husk__conv_read_params(params, &whole, &scope);
+    if (status == HUSK_OK)
+        status = husk__conv_resolve(&whole, x, w, bias, y, &problem, &scope);
+    if (status == HUSK_OK)
+        status = husk__conv_suit(context, &problem, "x", &scope);
+    if (status != HUSK_OK)
+        return status;
+    const husk__wish wish = make_wish(&whole, x, w, bias, y);
+    // Whether weights come packed is every run's own affair: room for packing them stays.
+    problem.has_packed_weights = false;
+    status = husk__plan_create(context, &husk__op_conv, &problem, &wish, plan, &scope);
+    if (status != HUSK_OK || !w->packed)
+        return status;
+    husk__key key;
+    husk__conv_packed_key(*plan, &key);
+    status = husk__packed_check(w->packed, *plan, &key, "w", &scope);
+    if (status != HUSK_OK) {
+        husk_plan_release(*plan);
+        *plan = NULL;
+    }
+    return status;
+}
+
+static husk_status check_weights(const husk_plan *plan, const husk_tensor *w, const husk__scope *scope)
+{
+    const husk__conv_problem *problem = plan->problem;
+    if (!w || !w->packed)
+        return husk__plan_check_tensor(&problem->w, w, "w", scope);
+    husk__key key;
+    husk__conv_packed_key(plan, &key);
+    return husk__packed_check(w->packed, plan, &key, "w", scope);
+}
+
+static husk_status check_bias(const husk__conv_problem *problem, const husk_tensor *bias,
+                              const husk__scope *scope)
+{
+    if (problem->has_bias && !bias)
+        return husk__reject(scope, "bias", "is NULL, the plan was made with one");
+    if (!problem->has_bias && bias)
+        return husk__reject(scope, "bias", "is not NULL, the plan was made without one");
+    return bias ? husk__plan_check_tensor(&problem->bias, bias, "bias", scope) : HUSK_OK;
+}
+
+husk_status husk_conv_plan_run(husk_plan *plan, husk_queue *queue, const husk_tensor *x, const husk_tensor *w,
+                               const husk_tensor *bias, const husk_tensor *y)
+{
+    husk__scope scope;
+    husk_status status = husk__call_begin(queue, "husk_conv_plan_run", &scope);
+    if (status == HUSK_OK)
+        status = husk__plan_check(plan, &husk__op_conv, queue, &scope);
+    if (status != HUSK_OK)
+        return status;
+    const husk__conv_problem *problem = plan->problem;
+    status = husk__plan_check_tensor(&problem->x, x, "x", &scope);
+    if (status == HUSK_OK)
+        status = check_weights(plan, w, &scope);
+    if (status == HUSK_OK)
+        status = check_bias(problem, bias, &scope);
+    if (status == HUSK_OK)
+        status = husk__plan_check_tensor(&problem->y, y, "y", &scope);
+    const husk__conv_arguments arguments = {x, w, bias, y};
+    if (status == HUSK_OK)
+        status = bind(queue, &arguments, &scope);
+    if (status != HUSK_OK || is_empty(y))
+        return status;
+    return husk__plan_execute(plan, queue, &arguments, &scope);
+}
+
+husk_status husk_conv_plan_pack(husk_plan *plan, husk_queue *queue, const husk_tensor *w,
+                                husk_packed **packed)
+{
+    husk__scope scope;
+    if (packed)
+        *packed = NULL;
+    husk_status status = husk__call_begin(queue, "husk_conv_plan_pack", &scope);
+    if (status == HUSK_OK)
+        status = husk__plan_check(plan, &husk__op_conv, queue, &scope);
+    if (status != HUSK_OK)
+        return status;
+    if (!packed)
+        return husk__reject(&scope, "packed", "is NULL");
+    const husk__conv_problem *problem = plan->problem;
+    if (w && w->packed)
+        return husk__reject(&scope, "w", "is packed already");
+    status = husk__plan_check_tensor(&problem->w, w, "w", &scope);
+    if (status == HUSK_OK)
+        status = husk__tensor_bind(queue, w, "w", &scope);
+    if (status != HUSK_OK)
+        return status;
+    const husk__conv_state *state = plan->state;
+    husk__key key;
+    husk__conv_packed_key(plan, &key);
+    husk_packed *made;
+    const uint64_t bytes =
+        husk__accumulator_size(problem->dtype) * (uint64_t)husk__max_i64(1, state->packed_count);
+    status = husk__packed_create(plan, bytes, &problem->w, &key, &made, &scope);
+    if (status == HUSK_OK && state->packed_count > 0) {
+        status = husk__conv_pack(plan, queue, w, made->buffer, &scope);
+        if (status != HUSK_OK)
+            husk_packed_release(made);
+    }
+    if (status == HUSK_OK)
+        *packed = made;
+    return status;
+}
+
+// ---- prewarming ----
+
+// One small call of a variant: the drivers that compile at the first launch compile now.
+static husk_status warm(husk_queue *queue, husk_buffer *buffer, const char *variant, int64_t groups,
+                        const husk__scope *scope)
+{
+    const husk_conv_params params = HUSK_CONV_PARAMS(.pad = {1, 1}, .groups = groups, .variant = variant);
+    const husk_tensor x = husk_tensor_make(buffer, HUSK_F32, 4, (int64_t[]){1, 16, 8, 8});
+    husk_tensor w = husk_tensor_make(buffer, HUSK_F32, 4, (int64_t[]){16, 16 / groups, 3, 3});
+    husk_tensor y = x;
+    w.offset = 16 * 8 * 8;
+    y.offset = w.offset + 16 * 16 * 9;
+    husk__conv_problem problem;
+    husk_status status = husk__conv_resolve(&params, &x, &w, NULL, &y, &problem, scope);
+    if (status != HUSK_OK)
+        return status;
+    const husk__conv_arguments arguments = {&x, &w, NULL, &y};
+    const husk__wish wish = make_wish(&params, &x, &w, NULL, &y);
+    return husk__plan_immediate(queue, &husk__op_conv, &problem, &wish, &arguments, scope);
+}
+
+static husk_status prewarm(husk_queue *queue, const husk__scope *scope)
+{
+    static const struct {
+        husk__family family;
+        const husk__variant *variant;
+        int64_t groups;
+    } usual[] = {
+        {HUSK__FAMILY_CPU, &husk__conv_implicit_gemm, 1},  {HUSK__FAMILY_CPU, &husk__conv_winograd_4x4, 1},
+        {HUSK__FAMILY_CPU, &husk__conv_direct_filters, 1}, {HUSK__FAMILY_CPU, &husk__conv_direct_positions, 1},
+        {HUSK__FAMILY_CPU, &husk__conv_depthwise, 16},     {HUSK__FAMILY_GPU, &husk__conv_tiled, 1},
+        {HUSK__FAMILY_GPU, &husk__conv_tiled_depthwise, 16},
+    };
+    const husk_device_class class = husk_context_traits(husk_queue_context(queue))->device_class;
+    const husk__family own =
+        class == HUSK_DEVICE_CPU || class == HUSK_DEVICE_SIMULATOR ? HUSK__FAMILY_CPU : HUSK__FAMILY_GPU;
+    husk_buffer *buffer;
+    husk_error error = {0};
+    husk_status status =
+        husk_buffer_create(husk_queue_context(queue), 4 * (2 * 16 * 64 + 16 * 16 * 9), &buffer, &error);
+    if (status != HUSK_OK)
+        return husk__fail_opencl(scope, status, error.opencl_code, "%s", error.text);
+    const float one = 1.0f;
+    status = husk_buffer_fill(queue, buffer, 0, husk_buffer_size(buffer) / sizeof one * sizeof one, &one,
+                              sizeof one);
+    for (size_t i = 0; i < sizeof usual / sizeof *usual && status == HUSK_OK; ++i)
+        if (usual[i].family == own)
+            status = warm(queue, buffer, usual[i].variant->name, usual[i].groups, scope);
+    husk_buffer_release(buffer);
+    return status;
+}
+
+static const husk__variant *const VARIANTS[] = {
+    &husk__conv_amx,
+    &husk__conv_implicit_gemm,
+    &husk__conv_winograd_2x2,
+    &husk__conv_winograd_4x4,
+    &husk__conv_depthwise,
+    &husk__conv_tiled,
+    &husk__conv_matrix,
+    &husk__conv_tiled_depthwise,
+    &husk__conv_direct_filters,
+    &husk__conv_direct_positions,
+    NULL,
+};
+
+const husk__op husk__op_conv = {
+    .name = "conv",
+    .problem_size = sizeof(husk__conv_problem),
+    .variants = VARIANTS,
+    .describe = husk__conv_describe,
+    .prewarm = prewarm,
+    .classify = husk__conv_classify,
+};

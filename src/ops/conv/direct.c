@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: MIT
+// cl/conv/direct.cl: convolutions with filters of some depth, on CPU devices, without a matrix of patches.
+#include <stdio.h>
+
+#include "base/checked.h"
+#include "ops/conv/problem.h"
+
+// Which way the vectors lie: values[3].
+enum { OF_FILTERS, OF_POSITIONS };
+
+// Named for the largest register tile. values: TILE_M, TILE_NV, the vector width they are meant for, what the
+// vectors hold.
+#define TILE_16 "-DTILE_M=14 -DTILE_NV=2"
+#define TILE_8  "-DTILE_M=6 -DTILE_NV=2"
+#define TILE_4  "-DTILE_M=12 -DTILE_NV=2"
+static const husk__configuration MENU_FILTERS[] = {
+    {"14x32", TILE_16, {14, 2, 16, OF_FILTERS}},
+    {"6x16", TILE_8, {6, 2, 8, OF_FILTERS}},
+    {"12x8", TILE_4, {12, 2, 4, OF_FILTERS}},
+};
+static const husk__configuration MENU_POSITIONS[] = {
+    {"14x32", TILE_16, {14, 2, 16, OF_POSITIONS}},
+    {"6x16", TILE_8, {6, 2, 8, OF_POSITIONS}},
+    {"12x8", TILE_4, {12, 2, 4, OF_POSITIONS}},
+};
+
+// Cycles, measured: to stage a row and a vector of the image, to start and to store a tile of vectors of filters, and
+// half of one of vectors of positions; and to start a work-item.
+static const double STAGE_ROW_CYCLES = 25.0, STAGE_CYCLES = 10.0, TILE_CYCLES = 225.0, STRIP_CYCLES = 35.0,
+                    ITEM_CYCLES = 3000.0;
+// Every block reads all weights again: to bring a cache line of them from the second-level cache.
+static const double WEIGHT_LINE_CYCLES = 2.0, LINE_FLOATS = 16.0;
+static const double NEARLY = 1.03;
+// Two multiply-adds a cycle, at a clock that matters only in comparison with other variants'.
+static const double VECTORS_PER_CYCLE = 2.0, CYCLES_PER_NS = 3.5;
+
+// Elements of a work-item's staged image that leave room in the second-level cache, and those that are too many.
+enum {
+    STAGED_WANTED = 48 * 1024,
+    IN_PLACE_WANTED = 64 * 1024,
+    STAGED_MOST = 4 * 1024 * 1024,
+    BLOCK_TILES = 64,
+    LEAST_TILES = 4
+};
+enum { ITEMS_PER_UNIT = 8 };
+
+// How the image is cut into blocks, see the kernel.
+typedef struct blocks {
+    int64_t tiles, rows, columns;
+    int64_t staged; // elements, 0 where x is used in place
+} blocks;
+
+static bool is_of_positions(const husk__configuration *configuration)
+{
+    return configuration->values[3] == OF_POSITIONS;
+}
+
+// Positions of the largest tile's row, or of the one vector that a block counts in.
+static int64_t tile_positions(const husk__configuration *configuration)
+{
+    return configuration->values[is_of_positions(configuration) ? 2 : 0];
+}
+
+// Filters of the largest tile.
+static int64_t tile_filters(const husk__configuration *configuration)
+{
+    const int32_t *values = configuration->values;
+    return is_of_positions(configuration) ? values[0] : (int64_t)values[1] * values[2];
+}
+
+static int64_t row_tiles(const husk__candidate *candidate)
+{
+    const husk__conv_geometry *g = &((const husk__conv_problem *)candidate->problem)->geometry;
+    return husk__divide_up(g->out[2], tile_positions(candidate->configuration));
+}
+
+// Nothing to widen, nothing to pad, nothing to split, and every offset fits the table.
+static bool is_in_place(const husk__conv_problem *problem)
+{
+    const husk__conv_geometry *g = &problem->geometry;
+    int64_t reach = 0, step;
+    bool fits = problem->dtype == HUSK_F32 && g->stride[2] == 1 && g->x_strides[4] == 1;
+    for (int i = 0; i < 3; ++i) {
+        fits = fits && g->pad[i] == 0 &&
+               (g->out[i] - 1) * g->stride[i] + (g->kernel[i] - 1) * g->dilation[i] < g->in[i] &&
+               husk__mul_i64((g->kernel[i] - 1) * g->dilation[i], g->x_strides[2 + i], &step) &&
+               husk__add_i64(reach, step, &reach);
+    }
+    return fits && husk__mul_i64(husk__max_i64(0, g->channels - 1), g->x_strides[1], &step) &&
+           husk__add_i64(reach, step, &reach) && reach <= INT32_MAX && reach >= 0;
+}
+
+// Elements of a staged block, as lib/staging.clh lays it out; -1 where they are more than a number holds.
+static int64_t staged_count(const husk__conv_geometry *g, int64_t rows, int64_t columns)
+{
+    const int64_t reach = (g->kernel[2] - 1) * g->dilation[2];
+    const int64_t row = husk__min_i64(g->stride[2], reach + 1) * (columns + reach / g->stride[2]);
+    const int64_t reach_h = (g->kernel[1] - 1) * g->dilation[1];
+    const int64_t in_rows = (rows - 1) * husk__min_i64(g->stride[1], reach_h + 1) + reach_h + 1;
+    int64_t count;
+    if (!husk__mul_i64(row, in_rows, &count) || !husk__mul_i64(count, g->kernel[0], &count) ||
+        count > STAGED_MOST || !husk__mul_i64(husk__round_up(count, 16) + 16, g->channels, &count))
+        return -1;
+    return count;
+}
+
+static blocks cut(const husk__candidate *candidate)
+{
+    const husk__conv_geometry *g = &((const husk__conv_problem *)candidate->problem)->geometry;
+    const int64_t across = husk__max_i64(1, row_tiles(candidate));
+    const int64_t positions = tile_positions(candidate->configuration);
+    blocks b = {.tiles = BLOCK_TILES};
+    if (is_in_place(candidate->problem) && (!is_of_positions(candidate->configuration) || g->out[2] >= positions)) {
+        // What every panel of filters reads again stays in the second-level cache.
+        const int64_t fit =
+            IN_PLACE_WANTED / husk__max_i64(1, husk__conv_filter_count(candidate->problem) * positions);
+        b.tiles = husk__max_i64(LEAST_TILES, husk__min_i64(b.tiles, fit));
+        return b;
+    }
+    for (;; b.tiles /= 2) {
+        b.columns = across <= b.tiles ? g->out[2] : b.tiles * positions;
+        const int64_t least = staged_count(g, 1, b.columns);
+        if ((least >= 0 && least <= STAGED_WANTED) || b.tiles <= LEAST_TILES || across <= LEAST_TILES)
+            break;
+    }
+    b.rows = 1;
+    while (b.rows < g->out[1] && (b.rows + 1) * across <= b.tiles) {
+        const int64_t more = staged_count(g, b.rows + 1, b.columns);
+        if (more < 0 || more > STAGED_WANTED)
+            break;
+        ++b.rows;
+    }
+    b.staged = staged_count(g, b.rows, b.columns);
+    return b;
+}
+
+static bool supports(const husk__candidate *candidate, char reason[HUSK__REASON_CAPACITY])
+{
+    const husk__conv_geometry *g = &((const husk__conv_problem *)candidate->problem)->geometry;
+    const int64_t staged = cut(candidate).staged;
+    if (husk__conv_has_wide_y(candidate->problem, reason) || husk__conv_is_double(candidate->problem, reason))
+        return false;
+    if (candidate->configuration->values[2] != (int32_t)candidate->traits->vector_width)
+        snprintf(reason, HUSK__REASON_CAPACITY, "tile %s is for vectors of %d floats",
+                 candidate->configuration->name, candidate->configuration->values[2]);
+    else if (is_of_positions(candidate->configuration) && g->y_strides[4] != 1)
+        snprintf(reason, HUSK__REASON_CAPACITY, "neighbouring positions of y are not neighbours in memory");
+    else if (staged < 0 || staged > STAGED_MOST)
+        snprintf(reason, HUSK__REASON_CAPACITY, "a row of the output needs too much of the image at once");
+    else
+        return true;
+    return false;
+}
+
+static int64_t filter_panels(const husk__candidate *candidate)
+{
+    const husk__conv_geometry *g = &((const husk__conv_problem *)candidate->problem)->geometry;
+    return husk__divide_up(g->filters, tile_filters(candidate->configuration));
+}
+
+static int64_t packed_count(const husk__conv_problem *problem, const husk__configuration *configuration)
+{
+    const husk__conv_geometry *g = &problem->geometry;
+    // Panels of vectors of positions are as high as their filters are many, others are filled with zeros.
+    const int64_t filters = is_of_positions(configuration)
+                                ? g->filters
+                                : husk__round_up(g->filters, tile_filters(configuration));
+    return g->groups * filters * husk__conv_filter_count(problem);
+}
+
+static int64_t tile_count(const husk__candidate *candidate)
+{
+    const husk__conv_geometry *g = &((const husk__conv_problem *)candidate->problem)->geometry;
+    return g->batch * g->out[0] * g->out[1] * row_tiles(candidate);
+}
+
+// What staging takes for so many neighbouring tiles: blocks overlap by what the filter reaches.
+static double staging_cycles(const husk__candidate *candidate, int64_t tiles)
+{
+    const husk__conv_geometry *g = &((const husk__conv_problem *)candidate->problem)->geometry;
+    const blocks b = cut(candidate);
+    if (b.rows == 0)
+        return 0.0;
+    const double rows = (double)tiles / (double)row_tiles(candidate),
+                 reach = (double)((g->kernel[2] - 1) * g->dilation[2]);
+    const double count = husk__max_i64(1, husk__divide_up((int64_t)(rows + 0.5), b.rows));
+    const double in_rows = rows * (double)husk__min_i64(g->stride[1], g->kernel[1]) +
+                           count * (double)((g->kernel[1] - 1) * g->dilation[1]);
+    const double phases = (double)husk__min_i64(g->stride[2], (int64_t)reach + 1);
+    const double vectors =
+        ((double)g->out[2] + reach / (double)g->stride[2]) / candidate->configuration->values[2];
+    return in_rows * (double)(g->channels * g->kernel[0]) * phases *
+           (STAGE_ROW_CYCLES + vectors * STAGE_CYCLES);
+}
+
+// What one work-item of a split takes.
+static double item_cycles(const husk__candidate *candidate, int64_t tiles, int64_t panels)
+{
+    const husk__conv_problem *problem = candidate->problem;
+    const husk__conv_geometry *g = &problem->geometry;
+    const int32_t *values = candidate->configuration->values;
+    const double depth = (double)husk__conv_filter_count(problem);
+    double tile;
+    if (is_of_positions(candidate->configuration))
+        tile = depth * (double)g->filters / (double)filter_panels(candidate) / VECTORS_PER_CYCLE + STRIP_CYCLES;
+    else
+        tile = depth * (double)g->out[2] / (double)row_tiles(candidate) * values[1] / VECTORS_PER_CYCLE +
+               TILE_CYCLES;
+    const blocks b = cut(candidate);
+    const int64_t block_tiles = b.rows > 0 ? husk__max_i64(1, husk__min_i64(b.tiles, b.rows * row_tiles(candidate)))
+                                           : b.tiles;
+    const double weights = depth * (double)g->filters / (double)filter_panels(candidate) * (double)panels;
+    return ITEM_CYCLES + depth + staging_cycles(candidate, tiles) +
+           (double)husk__divide_up(tiles, block_tiles) * weights / LINE_FLOATS * WEIGHT_LINE_CYCLES +
+           (double)tiles * (double)panels * tile;
+}
+
+// Of splits that are predicted to take nearly the same the finest is taken: the threads of a device do not begin
+// together and something else may have a part of a core, so that one takes over another's share.
+static husk__conv_split split(const husk__candidate *candidate)
+{
+    const husk__conv_geometry *g = &((const husk__conv_problem *)candidate->problem)->geometry;
+    const int64_t units = husk__max_i64(1, candidate->traits->compute_units), most = ITEMS_PER_UNIT * units;
+    const int64_t tiles = tile_count(candidate), panels = filter_panels(candidate);
+    husk__conv_split least = {1, 1, 0}, best = {1, 1, 0};
+    for (int round = 0; round < 2; ++round)
+        for (int64_t down = 1; down <= husk__max_i64(1, husk__min_i64(panels, most)); ++down)
+            for (int64_t across = 1; across <= husk__max_i64(1, husk__min_i64(tiles, most)); ++across) {
+                const int64_t items = g->groups * across * down;
+                if (across * down > 1 && items > most)
+                    break;
+                const double cycles =
+                    (double)husk__divide_up(items, units) *
+                    item_cycles(candidate, husk__divide_up(tiles, across), husk__divide_up(panels, down));
+                const husk__conv_split found = {across, down, cycles};
+                if (round == 0 && (least.cycles == 0 || cycles < least.cycles))
+                    least = found;
+                if (round == 1 && cycles <= NEARLY * least.cycles &&
+                    across * down > best.column_items * best.filter_items)
+                    best = found;
+            }
+    return best.cycles > 0 ? best : least;
+}
+
+static double cost(const husk__candidate *candidate)
+{
+    return split(candidate).cycles / CYCLES_PER_NS +
+           husk__conv_packing_cost(candidate->problem,
+                                   packed_count(candidate->problem, candidate->configuration));
+}
+
+// Elements of scratch of one work-item: table of offsets, staged image, and, of vectors of filters, a line of bias
+// and the sums of a block's tiles.
+static int64_t item_count(const husk__candidate *candidate)
+{
+    const int64_t filters = tile_filters(candidate->configuration);
+    const blocks b = cut(candidate);
+    const int64_t sums = (b.tiles * candidate->configuration->values[0] + 16 + 1) * filters;
+    return husk__round_up(husk__conv_filter_count(candidate->problem), 16) + husk__round_up(b.staged, 16) +
+           64 + (is_of_positions(candidate->configuration) ? 0 : sums);
+}
+
+static uint64_t workspace(const husk__candidate *candidate)
+{
+    const husk__conv_problem *problem = candidate->problem;
+    const husk__conv_split work = split(candidate);
+    const int64_t items = work.column_items * work.filter_items * problem->geometry.groups;
+    return husk__conv_packing_bytes(problem, packed_count(problem, candidate->configuration)) +
+           4 * (uint64_t)(items * item_count(candidate));
+}
+
+enum { SCRATCH_AT, SCRATCH_ITEM, TILES, ROWS, COLUMNS, FILTER_ITEMS };
+
+static husk_status prepare(husk_plan *plan, const husk__scope *scope)
+{
+    const husk__conv_problem *problem = plan->problem;
+    const husk__candidate candidate = {problem, husk_context_traits(plan->context), plan->configuration,
+                                       false};
+    husk__conv_state *state;
+    const bool is_rows = is_of_positions(plan->configuration);
+    husk_status status =
+        husk__conv_prepare(plan, "conv/direct.cl", is_rows ? "husk_conv_direct_rows" : "husk_conv_direct",
+                           is_rows ? "husk_conv_direct_rows_pack" : "husk_conv_direct_pack", &state, scope);
+    if (status != HUSK_OK)
+        return status;
+    const husk__conv_split work = split(&candidate);
+    const blocks b = cut(&candidate);
+    const size_t panels = (size_t)filter_panels(&candidate), groups = (size_t)problem->geometry.groups;
+    state->packed_count = packed_count(problem, plan->configuration);
+    state->extra[SCRATCH_AT] = (int64_t)husk__conv_packing_bytes(problem, state->packed_count);
+    state->extra[SCRATCH_ITEM] = item_count(&candidate);
+    state->extra[TILES] = b.tiles;
+    state->extra[ROWS] = b.rows;
+    state->extra[COLUMNS] = b.columns;
+    state->extra[FILTER_ITEMS] = work.filter_items;
+    state->range = (husk__range){{(size_t)work.column_items, (size_t)work.filter_items, groups}, {1, 1, 1}};
+    const size_t parts = is_rows ? 1
+                                 : (size_t)husk__max_i64(1, 2 * (int64_t)candidate.traits->compute_units /
+                                                                husk__max_i64(1, (int64_t)(panels * groups)));
+    state->pack_range = (husk__range){{panels, groups, parts}, {1, 1, 1}};
+    return HUSK_OK;
+}
+
+static husk_status run(const husk_plan *plan, husk_queue *queue, const void *arguments,
+                       const husk__scratch *scratch, const husk__scope *scope)
+{
+    const husk__conv_state *state = plan->state;
+    husk__arg weights;
+    husk_status status = husk__conv_weights(plan, queue, arguments, scratch, &weights, scope);
+    if (status != HUSK_OK)
+        return status;
+    const husk__arg extra[] = {HUSK__ARG_BUFFER(scratch->buffer, (uint64_t)state->extra[SCRATCH_AT], 4),
+                               HUSK__ARG_I64(state->extra[SCRATCH_ITEM]),
+                               HUSK__ARG_I32(state->extra[TILES]),
+                               HUSK__ARG_I32(state->extra[ROWS]),
+                               HUSK__ARG_I32(state->extra[COLUMNS]),
+                               HUSK__ARG_I32(state->extra[FILTER_ITEMS]), HUSK__ARG_SHARES};
+    return husk__conv_launch(plan, queue, arguments, weights, extra, 7, scope);
+}
+
+const husk__variant husk__conv_direct_filters = {
+    .name = "direct_filters",
+    .family = HUSK__FAMILY_CPU,
+    .configurations = MENU_FILTERS,
+    .configuration_count = sizeof MENU_FILTERS / sizeof *MENU_FILTERS,
+    .supports = supports,
+    .cost = cost,
+    .workspace = workspace,
+    .error_factor = husk__conv_error_factor,
+    .flops = husk__conv_flops,
+    .prepare = prepare,
+    .run = run,
+};
+
+const husk__variant husk__conv_direct_positions = {
+    .name = "direct_positions",
+    .family = HUSK__FAMILY_CPU,
+    .configurations = MENU_POSITIONS,
+    .configuration_count = sizeof MENU_POSITIONS / sizeof *MENU_POSITIONS,
+    .supports = supports,
+    .cost = cost,
+    .workspace = workspace,
+    .error_factor = husk__conv_error_factor,
+    .flops = husk__conv_flops,
+    .prepare = prepare,
+    .run = run,
+};

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT
+// cl/conv/implicit_gemm.cl: every convolution, on CPU devices.
+#include <stdio.h>
+
+#include "base/checked.h"
+#include "base/tensor.h"
+#include "ops/conv/problem.h"
+
+// Named for the register tile, filters x columns. values: TILE_M, TILE_NV, the vector width they are meant for.
+static const husk__configuration MENU[] = {
+    {"13x32", "-DTILE_M=13 -DTILE_NV=2", {13, 2, 16}},
+    {"6x16", "-DTILE_M=6 -DTILE_NV=2", {6, 2, 8}},
+    {"8x12", "-DTILE_M=8 -DTILE_NV=3", {8, 3, 4}},
+};
+
+// Cycles, measured: to copy a vector of a patch, and to start a block's work on a panel.
+static const double COPY_CYCLES = 15.0, COPY_STRIDED_CYCLES = 25.0, COPY_POINTWISE_CYCLES = 3.0,
+                    TILE_CYCLES = 120.0, ITEM_CYCLES = 6000.0;
+// Weights are packed element by element: slower by this than where vectors are transposed.
+static const double PACKING_SLOWER = 2.5;
+// Two multiply-adds a cycle, at a clock that matters only in comparison with other variants'.
+static const double VECTORS_PER_CYCLE = 2.0, CYCLES_PER_NS = 3.5;
+
+static bool supports(const husk__candidate *candidate, char reason[HUSK__REASON_CAPACITY])
+{
+    if (candidate->configuration->values[2] == (int32_t)candidate->traits->vector_width)
+        return true;
+    snprintf(reason, HUSK__REASON_CAPACITY, "tile %s is for vectors of %d floats",
+             candidate->configuration->name, candidate->configuration->values[2]);
+    return false;
+}
+
+static int64_t packed_count(const husk__conv_problem *problem, const husk__configuration *configuration)
+{
+    const husk__conv_geometry *g = &problem->geometry;
+    return g->groups * husk__round_up(g->filters, configuration->values[0]) *
+           husk__conv_filter_count(problem);
+}
+
+static int64_t column_panels(const husk__candidate *candidate)
+{
+    const husk__conv_geometry *g = &((const husk__conv_problem *)candidate->problem)->geometry;
+    const int64_t tile = candidate->configuration->values[1] * husk__conv_vector_width(candidate);
+    return husk__divide_up(g->batch * g->out[0] * g->out[1] * g->out[2], tile);
+}
+
+// What one work-item of a split takes.
+static double item_cycles(const husk__candidate *candidate, int64_t panels, int64_t filter_panels)
+{
+    const husk__conv_problem *problem = candidate->problem;
+    const husk__conv_geometry *g = &problem->geometry;
+    const double depth = (double)husk__conv_filter_count(problem),
+                 vectors = candidate->configuration->values[1];
+    const bool is_pointwise = depth == (double)g->channels && g->stride[2] == 1;
+    const double copy = depth * vectors *
+                        (is_pointwise         ? COPY_POINTWISE_CYCLES
+                         : g->stride[2] == 1 ? COPY_CYCLES
+                                             : COPY_STRIDED_CYCLES);
+    const double tile =
+        depth * vectors * candidate->configuration->values[0] / VECTORS_PER_CYCLE + TILE_CYCLES;
+    return ITEM_CYCLES + (double)panels * (copy + (double)filter_panels * tile);
+}
+
+static husk__conv_split split(const husk__candidate *candidate)
+{
+    const husk__conv_geometry *g = &((const husk__conv_problem *)candidate->problem)->geometry;
+    const int64_t filter_panels = husk__divide_up(g->filters, candidate->configuration->values[0]);
+    return husk__conv_divide(candidate, column_panels(candidate), filter_panels, item_cycles);
+}
+
+static double cost(const husk__candidate *candidate)
+{
+    return split(candidate).cycles / CYCLES_PER_NS +
+           PACKING_SLOWER * husk__conv_packing_cost(candidate->problem,
+                                                    packed_count(candidate->problem, candidate->configuration));
+}
+
+// The kernel's own numbers: lines of the filter's taps in a block, panels of columns that are worked on at a time.
+enum { MAX_TAPS = 256, BLOCK_TAPS = 384, MAX_PANELS = 16 };
+
+// Elements of a work-item's sums that wait for the next block of k in scratch memory, as y is too narrow for them.
+static int64_t waiting_count(const husk__candidate *candidate, const husk__conv_split *work)
+{
+    const husk__conv_problem *problem = candidate->problem;
+    const husk__conv_geometry *g = &problem->geometry;
+    const int32_t *values = candidate->configuration->values;
+    const int64_t taps = husk__min_i64(g->kernel[2], MAX_TAPS);
+    const int64_t lines = g->channels * g->kernel[0] * g->kernel[1] * husk__divide_up(g->kernel[2], taps);
+    if (husk_dtype_size(problem->dtype) >= sizeof(float) || lines <= husk__max_i64(1, BLOCK_TAPS / taps))
+        return 0;
+    const int64_t filter_panels = husk__divide_up(g->filters, values[0]);
+    return husk__divide_up(filter_panels, work->filter_items) * MAX_PANELS * values[0] * values[1] * values[2];
+}
+
+static uint64_t workspace(const husk__candidate *candidate)
+{
+    const husk__conv_problem *problem = candidate->problem;
+    const husk__conv_split work = split(candidate);
+    const int64_t items = work.column_items * work.filter_items * problem->geometry.groups;
+    return husk__conv_packing_bytes(problem, packed_count(problem, candidate->configuration)) +
+           4 * (uint64_t)(items * waiting_count(candidate, &work));
+}
+
+static husk_status prepare(husk_plan *plan, const husk__scope *scope)
+{
+    const husk__conv_problem *problem = plan->problem;
+    const husk__candidate candidate = {problem, husk_context_traits(plan->context), plan->configuration,
+                                       false};
+    husk__conv_state *state;
+    husk_status status = husk__conv_prepare(plan, "conv/implicit_gemm.cl", "husk_conv_implicit_gemm",
+                                            "husk_conv_implicit_gemm_pack", &state, scope);
+    if (status != HUSK_OK)
+        return status;
+    const husk__conv_split work = split(&candidate);
+    const int64_t filter_panels = husk__divide_up(problem->geometry.filters, plan->configuration->values[0]);
+    const size_t groups = (size_t)problem->geometry.groups;
+    state->packed_count = packed_count(problem, plan->configuration);
+    state->extra[0] = work.filter_items;
+    state->extra[1] = waiting_count(&candidate, &work);
+    state->range = (husk__range){{(size_t)work.column_items, (size_t)work.filter_items, groups}, {1, 1, 1}};
+    state->pack_range = (husk__range){{(size_t)filter_panels, groups, 1}, {1, 1, 1}};
+    return HUSK_OK;
+}
+
+static husk_status run(const husk_plan *plan, husk_queue *queue, const void *arguments,
+                       const husk__scratch *scratch, const husk__scope *scope)
+{
+    const husk__conv_state *state = plan->state;
+    husk__arg weights;
+    husk_status status = husk__conv_weights(plan, queue, arguments, scratch, &weights, scope);
+    if (status != HUSK_OK)
+        return status;
+    const husk_buffer *waiting = state->extra[1] > 0 ? scratch->buffer : NULL;
+    const husk__arg extra[] = {HUSK__ARG_I32(state->extra[0]),
+                               HUSK__ARG_BUFFER(waiting,
+                                                husk__conv_packing_bytes(plan->problem, state->packed_count), 4),
+                               HUSK__ARG_I64(state->extra[1]), HUSK__ARG_SHARES};
+    return husk__conv_launch(plan, queue, arguments, weights, extra, 4, scope);
+}
+
+const husk__variant husk__conv_implicit_gemm = {
+    .name = "implicit_gemm",
+    .family = HUSK__FAMILY_CPU,
+    .configurations = MENU,
+    .configuration_count = sizeof MENU / sizeof *MENU,
+    .supports = supports,
+    .cost = cost,
+    .workspace = workspace,
+    .error_factor = husk__conv_error_factor,
+    .flops = husk__conv_flops,
+    .prepare = prepare,
+    .run = run,
+};

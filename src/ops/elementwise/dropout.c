@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+// Dropout: validate -> resolve -> choose -> launch, with ops/elementwise/dropout_variants.c. Kernels:
+// cl/elementwise/dropout_*.cl.
+#include "base/params.h"
+#include "ops/elementwise/dropout_problem.h"
+
+static husk_status prewarm(husk_queue *queue, const husk__scope *scope)
+{
+    return husk__dropout_prewarm(queue, &husk__op_dropout, scope);
+}
+
+const husk__op husk__op_dropout = {
+    .name = "dropout",
+    .problem_size = sizeof(husk__dropout_problem),
+    .variants = husk__dropout_variants,
+    .describe = husk__dropout_describe,
+    .prewarm = prewarm,
+    .classify = husk__dropout_classify,
+};
+
+husk_status husk_dropout(husk_queue *queue, const husk_dropout_params *params, const husk_tensor *x,
+                         const husk_tensor *y)
+{
+    husk__scope scope;
+    husk_dropout_params given;
+    husk_status status = husk__call_begin(queue, "husk_dropout", &scope);
+    if (status == HUSK_OK)
+        status = husk__params_read(&given, sizeof given, "HUSK_DROPOUT_PARAMS", params, &scope);
+    if (status == HUSK_OK)
+        status = husk__dropout_validate(queue, &given, x, "x", y, "y", &scope);
+    if (status != HUSK_OK)
+        return status;
+    return husk__dropout_enqueue(queue, &husk__op_dropout, &given, x, y, &scope);
+}

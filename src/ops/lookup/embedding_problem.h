@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ops/lookup/embedding_problem.h: what embedding and its gradient share: the lookups.
+ */
+#ifndef HUSK_OPS_LOOKUP_EMBEDDING_PROBLEM_H
+#define HUSK_OPS_LOOKUP_EMBEDDING_PROBLEM_H
+
+#include <husk/ops/embedding.h>
+
+#include "runtime/walk.h"
+#include "select/plan.h"
+
+/* Resolved, without buffers. rows: y, or dy, the last dimension being the columns. */
+typedef struct husk__embedding_problem {
+    husk_tensor table, indices, rows; /* the table is dtable in the gradient */
+    int64_t skipped;                  /* the gradient: the padding row; -1: none */
+    bool adds, means;
+} husk__embedding_problem;
+
+void husk__embedding_describe(const void *problem, husk__key *key);
+void husk__embedding_classify(const void *problem, husk__text *text);
+
+/* The indices' dimensions in row-major order, with the strides of indices and of rows. */
+husk__walk husk__embedding_walk(const husk__embedding_problem *problem);
+int64_t husk__embedding_lookups(const husk__embedding_problem *problem);
+int64_t husk__embedding_columns(const husk__embedding_problem *problem);
+int64_t husk__embedding_column_stride(const husk__embedding_problem *problem);
+
+/* EMBEDDING_INDICES of cl/lib/embedding.clh. values lives until the launch. */
+enum { HUSK__EMBEDDING_INDICES_ARGS = 3 + 4 };
+husk__arg *husk__embedding_write_indices(const husk__embedding_problem *problem, const husk_tensor *indices,
+                                         const husk__walk_values *values, husk__arg *arguments);
+
+/*
+ * Everything but the outputs' overlaps. table and rows are called so; the one that is read is checked for a float
+ * dtype, the other against it.
+ */
+husk_status husk__embedding_validate(husk_queue *queue, const husk_embedding_params *params, const husk_tensor *table,
+                                     const char *table_name, const husk_tensor *indices, const husk_tensor *rows,
+                                     const char *rows_name, const husk__scope *scope);
+husk__embedding_problem husk__embedding_resolve(const husk_embedding_params *params, const husk_tensor *table,
+                                                const husk_tensor *indices, const husk_tensor *rows);
+
+#endif

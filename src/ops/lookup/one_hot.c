@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: MIT
+// One-hot vectors: validate -> resolve -> choose -> launch. Kernels: cl/lookup/one_hot_*.cl.
+#include <husk/ops/one_hot.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <husk/context.h>
+
+#include "base/checked.h"
+#include "base/params.h"
+#include "base/tensor.h"
+#include "runtime/walk.h"
+#include "select/grid.h"
+#include "select/plan.h"
+
+// ---- the problem ----
+
+typedef struct problem {
+    husk_tensor labels, y;
+} problem;
+
+static int64_t classes_of(const problem *own)
+{
+    return own->y.shape[own->labels.rank];
+}
+
+static void describe(const void *untyped, husk__key *key)
+{
+    const problem *own = untyped;
+    husk__key_tensor(key, &own->labels);
+    husk__key_tensor(key, &own->y);
+}
+
+static void classify(const void *untyped, husk__text *text)
+{
+    const problem *own = untyped;
+    husk__text_format(text, " %s %s", husk_dtype_name(own->y.dtype), husk_dtype_name(own->labels.dtype));
+    husk__class_size(text, "labels", husk__tensor_count(&own->labels));
+    husk__class_size(text, "classes", classes_of(own));
+}
+
+// The values belong to a run.
+typedef struct arguments {
+    const husk_tensor *labels, *y;
+    float on, off;
+} arguments;
+
+// ---- what the two variants share ----
+
+typedef struct state {
+    const husk__kernel *kernel;
+    husk__walk_values walk;
+    int64_t share, span; // vector: labels and classes a work-group takes
+    bool streams;
+    husk__range range;
+} state;
+
+static state *make_state(husk_plan *plan)
+{
+    const problem *own = plan->problem;
+    state *made = calloc(1, sizeof *made);
+    plan->state = made; // freed with the plan
+    if (!made)
+        return NULL;
+    husk__walk walk = {0};
+    for (int32_t d = 0; d < own->labels.rank; ++d)
+        husk__walk_add(&walk, (husk__walk_dimension){.extent = own->labels.shape[d],
+                                                     .strides = {own->labels.strides[d], own->y.strides[d]}});
+    husk__walk_merge(&walk);
+    made->walk = husk__walk_prepare(&walk);
+    return made;
+}
+
+static husk_status run(const husk_plan *plan, husk_queue *queue, const void *untyped, const husk__scratch *scratch,
+                       const husk__scope *scope)
+{
+    const problem *own = plan->problem;
+    const arguments *given = untyped;
+    const state *made = plan->state;
+    husk__arg list[2 + 2 + 4 + 7];
+    husk__arg *end = list;
+    (void)scratch;
+    *end++ = HUSK__ARG_TENSOR(given->y);
+    *end++ = HUSK__ARG_TENSOR(given->labels);
+    *end++ = HUSK__ARG_I32(own->labels.dtype == HUSK_I64);
+    *end++ = HUSK__ARG_I64(husk__tensor_count(&own->labels));
+    end = husk__walk_write_args(&made->walk, 2, end);
+    *end++ = HUSK__ARG_I64(classes_of(own));
+    *end++ = HUSK__ARG_I64(own->y.strides[own->labels.rank]);
+    *end++ = HUSK__ARG_F32(given->on);
+    *end++ = HUSK__ARG_F32(given->off);
+    *end++ = HUSK__ARG_I64(made->share);
+    *end++ = HUSK__ARG_I64(made->span);
+    *end++ = HUSK__ARG_I32(made->streams);
+    return husk__launch(queue, made->kernel, &made->range, list, (size_t)(end - list), scope);
+}
+
+// ---- vector: CPU devices ----
+
+// A work-group is worth launching for so many elements; several a core even out the cores' speeds.
+enum { VECTOR_MINIMUM = 65536, GROUPS_PER_UNIT = 4 };
+
+static husk_status prepare_vector(husk_plan *plan, const husk__scope *scope)
+{
+    const problem *own = plan->problem;
+    const husk_device_traits *traits = husk_context_traits(plan->context);
+    const int64_t labels = husk__tensor_count(&own->labels), classes = classes_of(own);
+    state *made = make_state(plan);
+    if (!made)
+        return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan");
+    made->span = husk__max_i64(husk__min_i64(classes, VECTOR_MINIMUM), 1);
+    const int64_t share = husk__divide_up(labels, GROUPS_PER_UNIT * (int64_t)traits->compute_units);
+    made->share = husk__max_i64(share, husk__divide_up(VECTOR_MINIMUM, made->span));
+    made->range = (husk__range){
+        {(size_t)husk__divide_up(labels, made->share), (size_t)husk__divide_up(classes, made->span), 1}, {1, 1, 1}};
+    const double bytes = (double)husk_dtype_size(own->y.dtype) * (double)labels * (double)classes;
+    made->streams = traits->global_cache > 0 && bytes > (double)traits->global_cache;
+    return husk__kernel_get(plan->context, "lookup/one_hot_vector.cl", husk__dtype_option(own->y.dtype),
+                            "husk_one_hot_vector", &made->kernel, scope);
+}
+
+static const husk__configuration vector_menu[] = {{.name = "1", .options = ""}};
+
+static const husk__variant vector = {
+    .name = "vector",
+    .family = HUSK__FAMILY_CPU,
+    .configurations = vector_menu,
+    .configuration_count = 1,
+    .prepare = prepare_vector,
+    .run = run,
+};
+
+// ---- grid: GPUs ----
+
+enum { GRID_GROUPS_PER_UNIT = 16 };
+
+static husk_status prepare_grid(husk_plan *plan, const husk__scope *scope)
+{
+    const problem *own = plan->problem;
+    const int64_t total = husk__tensor_count(&own->y), items = plan->configuration->values[0];
+    const int64_t most = GRID_GROUPS_PER_UNIT * (int64_t)husk_context_traits(plan->context)->compute_units;
+    char options[128];
+    state *made = make_state(plan);
+    if (!made)
+        return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan");
+    made->range = (husk__range){{(size_t)husk__min_i64(husk__divide_up(total, items), most), 1, 1},
+                                {(size_t)items, 1, 1}};
+    snprintf(options, sizeof options, "%s %s%s", husk__dtype_option(own->y.dtype), plan->configuration->options,
+             husk__needs_index_64(plan->context, total) ? " -DINDEX_64" : "");
+    return husk__kernel_get(plan->context, "lookup/one_hot_grid.cl", options, "husk_one_hot_grid",
+                            &made->kernel, scope);
+}
+
+static const husk__variant grid = {
+    .name = "grid",
+    .family = HUSK__FAMILY_GPU,
+    .configurations = husk__grid_menu,
+    .configuration_count = HUSK__GRID_CONFIGURATIONS,
+    .supports = husk__grid_supports,
+    .cost = husk__grid_cost,
+    .prepare = prepare_grid,
+    .run = run,
+};
+
+// ---- the operator ----
+
+static husk_status prewarm(husk_queue *queue, const husk__scope *scope);
+
+static const husk__variant *const variants[] = {&vector, &grid, NULL};
+
+const husk__op husk__op_one_hot = {
+    .name = "one_hot",
+    .problem_size = sizeof(problem),
+    .variants = variants,
+    .describe = describe,
+    .prewarm = prewarm,
+    .classify = classify,
+};
+
+// y's shape is the labels' and the classes, of which there may be any number.
+static husk_status check_shapes(const husk_tensor *labels, const husk_tensor *y, const husk__scope *scope)
+{
+    if (labels->rank >= HUSK_MAX_RANK)
+        return husk__reject(scope, "labels", "has %d dimensions; y would have one more than %d", (int)labels->rank,
+                            HUSK_MAX_RANK);
+    if (y->rank != labels->rank + 1)
+        return husk__reject(scope, "y", "has %d dimensions, not labels' and the classes: %d", (int)y->rank,
+                            (int)labels->rank + 1);
+    int64_t shape[HUSK_MAX_RANK];
+    memcpy(shape, labels->shape, (size_t)labels->rank * sizeof *shape);
+    shape[labels->rank] = y->shape[labels->rank];
+    return husk__tensor_check_shape(y, "y", y->rank, shape, "labels' and the classes", scope);
+}
+
+static husk_status validate(husk_queue *queue, const husk_tensor *labels, const husk_tensor *y,
+                            const husk__scope *scope)
+{
+    husk_status status = husk__tensor_check_indices(labels, "labels", scope);
+    if (status == HUSK_OK)
+        status = husk__tensor_check_real(queue, y, "y", scope);
+    if (status == HUSK_OK)
+        status = check_shapes(labels, y, scope);
+    if (status == HUSK_OK)
+        status = husk__tensor_check_distinct(y, "y", scope);
+    if (status == HUSK_OK)
+        status = husk__tensor_bind(queue, labels, "labels", scope);
+    if (status == HUSK_OK)
+        status = husk__tensor_bind(queue, y, "y", scope);
+    if (status == HUSK_OK)
+        status = husk__refuse_overlap(y, "y", labels, "labels", scope);
+    return status;
+}
+
+static husk_status enqueue(husk_queue *queue, const husk_one_hot_params *params, const husk_tensor *labels,
+                           const husk_tensor *y, const husk__scope *scope)
+{
+    problem own = {.labels = *labels, .y = *y};
+    husk__tensor_bare(&own.labels);
+    husk__tensor_bare(&own.y);
+    const husk_tensor *const operands[] = {labels, y};
+    const husk__wish wish = husk__wish_of(params->variant, 0, operands, 2);
+    const arguments tensors = {labels, y, params->on, params->off};
+    return husk__plan_immediate(queue, &husk__op_one_hot, &own, &wish, &tensors, scope);
+}
+
+husk_status husk_one_hot(husk_queue *queue, const husk_one_hot_params *params, const husk_tensor *labels,
+                         const husk_tensor *y)
+{
+    const husk_one_hot_params defaults = husk_one_hot_defaults();
+    husk__scope scope;
+    husk_one_hot_params given;
+    husk_status status = husk__call_begin(queue, "husk_one_hot", &scope);
+    if (status == HUSK_OK)
+        status = husk__params_read(&given, sizeof given, "husk_one_hot_defaults", params ? params : &defaults,
+                                   &scope);
+    if (status == HUSK_OK)
+        status = validate(queue, labels, y, &scope);
+    return status == HUSK_OK ? enqueue(queue, &given, labels, y, &scope) : status;
+}
+
+// The device's program, with two labels. What they are does not matter.
+static husk_status prewarm(husk_queue *queue, const husk__scope *scope)
+{
+    const int64_t shape[] = {2, 16};
+    const husk_one_hot_params params = husk_one_hot_defaults();
+    husk_buffer *buffer;
+    husk_status status = husk_buffer_create(husk_queue_context(queue), 256, &buffer, scope->error);
+    if (status != HUSK_OK)
+        return status;
+    const husk_tensor y = husk_tensor_make(buffer, HUSK_F32, 2, shape);
+    husk_tensor labels = husk_tensor_make(buffer, HUSK_I32, 1, shape);
+    labels.offset = 32;
+    status = enqueue(queue, &params, &labels, &y, scope);
+    husk_buffer_release(buffer);
+    return status;
+}

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+// Losses: validate -> resolve -> choose. Launches: ops/loss/launch.c.
+#include <math.h>
+
+#include "base/params.h"
+#include "base/tensor.h"
+#include "ops/loss/problem.h"
+
+typedef husk__loss_problem problem;
+typedef husk__loss_arguments arguments;
+
+static const husk__variant vector = {
+    .name = "vector",
+    .family = HUSK__FAMILY_CPU,
+    .configurations = husk__loss_vector_menu,
+    .configuration_count = 1,
+    .supports = husk__loss_supports,
+    .workspace = husk__loss_workspace,
+    .prepare = husk__loss_prepare,
+    .run = husk__loss_run,
+};
+
+static const husk__variant workgroup = {
+    .name = "workgroup",
+    .family = HUSK__FAMILY_GPU,
+    .configurations = husk__loss_workgroup_menu,
+    .configuration_count = 2,
+    .supports = husk__loss_supports,
+    .cost = husk__loss_cost,
+    .workspace = husk__loss_workspace,
+    .prepare = husk__loss_prepare,
+    .run = husk__loss_run,
+};
+
+static husk_status prewarm(husk_queue *queue, const husk__scope *scope);
+
+static const husk__variant *const variants[] = {&vector, &workgroup, NULL};
+
+const husk__op husk__op_loss = {
+    .name = "loss",
+    .problem_size = sizeof(problem),
+    .variants = variants,
+    .describe = husk__loss_describe,
+    .prewarm = prewarm,
+    .classify = husk__loss_classify,
+};
+
+static husk_status prewarm(husk_queue *queue, const husk__scope *scope)
+{
+    return husk__loss_prewarm(queue, &husk__op_loss, false, scope);
+}
+
+const char *husk_loss_kind_name(husk_loss_kind kind)
+{
+    switch (kind) {
+#define NAME(name, number, text) \
+    case HUSK_LOSS_##name:       \
+        return text;
+        HUSK_LOSS_LIST(NAME)
+#undef NAME
+    }
+    return "unknown";
+}
+
+// Of no rows: a sum of 0, a mean of NaN.
+static husk_status write_empty(husk_queue *queue, const husk_loss_params *params, const husk_tensor *loss,
+                               const husk__scope *scope)
+{
+    const uint64_t size = husk_dtype_size(loss->dtype);
+    const float value = params->reduction == HUSK_LOSS_MEAN ? NAN : 0.0f;
+    const double wide = value;
+    const uint16_t narrow = params->reduction == HUSK_LOSS_MEAN ? 0x7fff : 0; // NaN in f16 and in bf16
+    if (params->reduction == HUSK_LOSS_NONE)
+        return HUSK_OK;
+    const husk_status status = husk_buffer_fill(queue, loss->buffer, (uint64_t)loss->offset * size, size,
+                                                size == 2   ? (const void *)&narrow
+                                                : size == 8 ? (const void *)&wide
+                                                            : (const void *)&value,
+                                                (size_t)size);
+    if (status != HUSK_OK)
+        husk__name_outer(scope);
+    return status;
+}
+
+husk_status husk_loss(husk_queue *queue, const husk_loss_params *params, const husk_tensor *x,
+                      const husk_tensor *target, const husk_tensor *weight, const husk_tensor *positive_weight,
+                      const husk_tensor *loss)
+{
+    const husk_loss_params defaults = husk_loss_defaults(HUSK_LOSS_CROSS_ENTROPY);
+    husk__scope scope;
+    husk_loss_params given;
+    const arguments tensors = {.x = x, .target = target, .weight = weight, .positive_weight = positive_weight,
+                               .last = loss};
+    husk_status status = husk__call_begin(queue, "husk_loss", &scope);
+    if (status == HUSK_OK)
+        status = husk__params_read(&given, sizeof given, "husk_loss_defaults", params ? params : &defaults,
+                                   &scope);
+    if (status == HUSK_OK)
+        status = husk__loss_validate(queue, &given, &tensors, false, &scope);
+    if (status != HUSK_OK)
+        return status;
+    if (husk__tensor_count(x) == 0)
+        return write_empty(queue, &given, loss, &scope);
+
+    const problem own = husk__loss_resolve(&given, &tensors, false);
+    const husk_tensor *const operands[] = {x, target, loss};
+    const husk__wish wish = husk__wish_of(given.variant, 0, operands, 3);
+    return husk__plan_immediate(queue, &husk__op_loss, &own, &wish, &tensors, &scope);
+}

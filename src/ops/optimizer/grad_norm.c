@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: MIT
+// Norms of lists of tensors: validate -> resolve -> choose -> launch. Kernels: cl/optimizer/grad_norm_*.cl.
+#include <husk/ops/grad_norm.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/params.h"
+#include "base/tensor.h"
+#include "runtime/list.h"
+#include "select/grid.h"
+#include "select/plan.h"
+
+// ---- the problem: where the tensors lie is the run's, not the plan's ----
+
+typedef struct problem {
+    int64_t units;
+    uint32_t dtypes; // bits 1 << dtype
+    husk_dtype accumulator;
+} problem;
+
+typedef struct arguments {
+    husk__list list;
+    const husk_tensor *norm, *coefficient;
+    int32_t kind;
+    float max_norm;
+} arguments;
+
+static void describe(const void *untyped, husk__key *key)
+{
+    const problem *own = untyped;
+    husk__key_i64(key, own->units);
+    husk__key_i64(key, own->dtypes);
+}
+
+static void classify(const void *untyped, husk__text *text)
+{
+    const problem *own = untyped;
+    husk__text_format(text, " dtypes=%u", (unsigned)own->dtypes);
+    husk__class_size(text, "units", own->units);
+}
+
+// ---- launches ----
+
+typedef struct launch {
+    const husk__kernel *kernels[HUSK__LIST_DTYPES], *finish;
+} launch;
+
+// values[0]: work-items a group, 1 for CPU devices.
+static husk_status prepare(husk_plan *plan, const husk__scope *scope)
+{
+    const problem *what = plan->problem;
+    const bool is_vector = plan->configuration->values[0] == 1;
+    launch *own = calloc(1, sizeof *own);
+    plan->state = own; // freed with the plan
+    if (!own)
+        return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan");
+    const char *file = is_vector ? "optimizer/grad_norm_vector.cl" : "optimizer/grad_norm_grid.cl";
+    const char *kernel = is_vector ? "husk_grad_norm_vector" : "husk_grad_norm_grid";
+    char options[96], finish[64];
+    snprintf(finish, sizeof finish, "%s_finish", kernel);
+    husk_status status = HUSK_OK;
+    for (int dtype = 0; dtype < HUSK__LIST_DTYPES && status == HUSK_OK; ++dtype) {
+        if (!(what->dtypes >> dtype & 1))
+            continue;
+        snprintf(options, sizeof options, "%s %s", husk__dtype_option((husk_dtype)dtype),
+                 plan->configuration->options);
+        status = husk__kernel_get(plan->context, file, options, kernel, &own->kernels[dtype], scope);
+        if (status == HUSK_OK && !own->finish)
+            status = husk__kernel_get(plan->context, file, options, finish, &own->finish, scope);
+    }
+    return status;
+}
+
+static uint64_t workspace(const husk__candidate *candidate)
+{
+    const problem *own = candidate->problem;
+    return (uint64_t)own->units * husk__accumulator_size(own->accumulator);
+}
+
+static husk_status run(const husk_plan *plan, husk_queue *queue, const void *untyped, const husk__scratch *scratch,
+                       const husk__scope *scope)
+{
+    const problem *what = plan->problem;
+    const launch *own = plan->state;
+    const arguments *given = untyped;
+    const husk__arg parts = HUSK__ARG_BUFFER(scratch->buffer, 0, husk__accumulator_size(what->accumulator));
+    const husk__arg more[] = {parts, HUSK__ARG_I32(given->kind)};
+    husk_status status =
+        husk__list_launch(queue, own->kernels, &given->list, plan->configuration->values[0], more, 2, scope);
+    if (status != HUSK_OK)
+        return status;
+    const husk__range one = {{1, 1, 1}, {1, 1, 1}};
+    return HUSK__LAUNCH(queue, own->finish, &one, scope, parts, HUSK__ARG_I64(what->units), HUSK__ARG_I32(given->kind),
+                        HUSK__ARG_ACC(what->accumulator, (double)given->max_norm), HUSK__ARG_TENSOR(given->norm),
+                        HUSK__ARG_TENSOR(given->coefficient));
+}
+
+static const husk__configuration vector_menu[] = {{.name = "1", .options = "", .values = {1}}};
+
+static const husk__variant vector = {
+    .name = "vector",
+    .family = HUSK__FAMILY_CPU,
+    .configurations = vector_menu,
+    .configuration_count = 1,
+    .workspace = workspace,
+    .prepare = prepare,
+    .run = run,
+};
+
+static const husk__variant grid = {
+    .name = "grid",
+    .family = HUSK__FAMILY_GPU,
+    .configurations = husk__grid_menu,
+    .configuration_count = HUSK__GRID_CONFIGURATIONS,
+    .supports = husk__grid_supports,
+    .cost = husk__grid_cost,
+    .workspace = workspace,
+    .prepare = prepare,
+    .run = run,
+};
+
+// ---- the operator ----
+
+static husk_status prewarm(husk_queue *queue, const husk__scope *scope);
+
+static const husk__variant *const variants[] = {&vector, &grid, NULL};
+
+const husk__op husk__op_grad_norm = {
+    .name = "grad_norm",
+    .problem_size = sizeof(problem),
+    .variants = variants,
+    .describe = describe,
+    .prewarm = prewarm,
+    .classify = classify,
+};
+
+static husk_status validate(husk_queue *queue, const husk_grad_norm_params *params, const arguments *given,
+                            const husk__scope *scope)
+{
+    if (params->kind != HUSK_GRAD_NORM_EUCLIDEAN && params->kind != HUSK_GRAD_NORM_MAXIMUM)
+        return husk__reject(scope, "params", "kind %d is none of husk_grad_norm_kind", (int)params->kind);
+    if (!(params->max_norm >= 0))
+        return husk__reject(scope, "params", "max_norm is %g, must not be negative", (double)params->max_norm);
+    husk_status status = husk__list_check(queue, &given->list, "tensors", false, scope);
+    if (status == HUSK_OK && given->norm)
+        status = husk__list_check_number(queue, &given->list, given->norm, "norm", scope);
+    if (status == HUSK_OK && given->coefficient)
+        status = husk__list_check_number(queue, &given->list, given->coefficient, "coefficient", scope);
+    if (status == HUSK_OK && !given->norm && !given->coefficient)
+        return husk__reject(scope, "norm", "is NULL, and so is coefficient: there is nothing to compute");
+    if (status == HUSK_OK && given->norm && given->coefficient)
+        status = husk__refuse_overlap(given->coefficient, "coefficient", given->norm, "norm", scope);
+    return status;
+}
+
+static husk_status enqueue(husk_queue *queue, const char *variant, const arguments *given, const husk__scope *scope)
+{
+    const problem own = {husk__list_units(&given->list), husk__list_dtypes(&given->list),
+                         husk__list_accumulator(&given->list)};
+    const husk__wish wish = {.variant = variant};
+    return husk__plan_immediate(queue, &husk__op_grad_norm, &own, &wish, given, scope);
+}
+
+husk_status husk_grad_norm(husk_queue *queue, const husk_grad_norm_params *params, const husk_tensor *const *tensors,
+                           size_t count, const husk_tensor *norm, const husk_tensor *coefficient)
+{
+    husk__scope scope;
+    husk_grad_norm_params options;
+    arguments given = {.list = {tensors, count}, .norm = norm, .coefficient = coefficient};
+    husk_status status = husk__call_begin(queue, "husk_grad_norm", &scope);
+    if (status == HUSK_OK)
+        status = husk__params_read(&options, sizeof options, "HUSK_GRAD_NORM_PARAMS", params, &scope);
+    if (status == HUSK_OK)
+        status = validate(queue, &options, &given, &scope);
+    if (status != HUSK_OK)
+        return status;
+    given.kind = options.kind;
+    given.max_norm = options.max_norm > 0 ? options.max_norm : INFINITY;
+    return enqueue(queue, options.variant, &given, &scope);
+}
+
+// One small tensor.
+static husk_status prewarm(husk_queue *queue, const husk__scope *scope)
+{
+    const int64_t shape[] = {64};
+    husk_buffer *buffer;
+    husk_status status = husk_buffer_create(husk_queue_context(queue), 128 * sizeof(float), &buffer, scope->error);
+    if (status != HUSK_OK)
+        return status;
+    const husk_tensor x = husk_tensor_make(buffer, HUSK_F32, 1, shape), norm = {.buffer = buffer, .offset = 64};
+    const husk_tensor *const tensors[] = {&x};
+    const arguments given = {.list = {tensors, 1}, .norm = &norm, .max_norm = INFINITY};
+    status = enqueue(queue, NULL, &given, scope);
+    husk_buffer_release(buffer);
+    return status;
+}

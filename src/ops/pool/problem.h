@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ops/pool/problem.h: pooling with every option resolved, between ops/pool/pool.c, which makes it, and the variants.
+ */
+#ifndef HUSK_OPS_POOL_PROBLEM_H
+#define HUSK_OPS_POOL_PROBLEM_H
+
+#include <husk/ops/pool.h>
+
+#include "select/plan.h"
+
+/* Depth, height, width; 1-D and 2-D pooling have leading dimensions of one element. */
+enum { POOL_D = 0, POOL_H = 1, POOL_W = 2 };
+
+typedef struct husk__pool_problem {
+    husk_pool_kind kind;
+    husk_dtype dtype;
+    bool has_indices;
+    bool indices_are_long;
+    bool count_pad;
+    int64_t batch, channels;
+    int64_t in[3], out[3];
+    int64_t window[3], stride[3], pad[3], dilation[3];
+    int64_t limit[3]; /* in + pad_end */
+    /* n, c, d, h, w, in elements. Those of dimensions of one element are 1 for c and w, else 0. */
+    int64_t x_strides[5], y_strides[5], indices_strides[5];
+} husk__pool_problem;
+
+typedef struct husk__pool_arguments {
+    const husk_tensor *x, *y, *indices; /* indices: NULL where the problem has none */
+} husk__pool_arguments;
+
+/* ---- what pooling's gradient asks of ops/pool/pool.c ---- */
+
+/* One space dimension with its options resolved. */
+typedef struct husk__pool_dimension {
+    int64_t in, out, window, stride, pad, pad_end, dilation;
+} husk__pool_dimension;
+
+/* The params, and the dtype and rank of x or of what has its shape, which is called `argument`. */
+husk_status husk__pool_check_params(const husk_pool_params *given, husk_pool_params *params, const husk_tensor *x,
+                                    const char *argument, const husk__scope *scope);
+/* Every space dimension of x, and y's shape by them. */
+husk_status husk__pool_resolve_dimensions(const husk_pool_params *params, const husk_tensor *x,
+                                          husk__pool_dimension dimensions[3], const husk__scope *scope);
+void husk__pool_write_shape(const husk_tensor *x, const husk__pool_dimension dimensions[3], int64_t *shape);
+/* Indices' kind, dtype and shape, which is that of `other`. */
+husk_status husk__pool_check_indices(const husk_pool_params *params, const husk_tensor *indices, int32_t rank,
+                                     const int64_t *shape, const char *other, const husk__scope *scope);
+husk__pool_problem husk__pool_resolve(const husk_pool_params *params, const husk_tensor *x, const husk_tensor *y,
+                                      const husk_tensor *indices, const husk__pool_dimension dimensions[3]);
+void husk__pool_describe(const void *problem, husk__key *key);
+void husk__pool_classify(const void *problem, husk__text *text);
+
+extern const husk__variant husk__pool_planes, husk__pool_channels, husk__pool_window, husk__pool_direct;
+
+#endif

@@ -1,0 +1,490 @@
+// SPDX-License-Identifier: MIT
+// Convolution of bytes: validate -> resolve -> choose. The variants are in ops/quantized/conv_variants.c and
+// conv_depthwise.c, and what they share with multiplication in ops/quantized/products.c.
+// Kernels: cl/quantized/conv_*.cl.
+#include "ops/quantized/conv_problem.h"
+
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/params.h"
+#include "base/tensor.h"
+
+typedef husk__quantized_conv_problem problem;
+typedef husk__quantized_conv_run arguments;
+
+static void describe(const void *untyped, husk__key *key)
+{
+    const problem *own = untyped;
+    husk__products_describe(&own->products, key);
+    husk__key_tensor(key, &own->x);
+    husk__key_tensor(key, &own->w);
+    husk__key_tensor(key, &own->y);
+    husk__key_tensor(key, own->has_scale ? &own->w_scale : NULL);
+    husk__key_tensor(key, own->has_bias ? &own->bias : NULL);
+    husk__key_i64(key, own->w_is_packed);
+    husk__key_i64(key, own->groups);
+    for (int d = 0; d < 3; ++d) {
+        husk__key_i64(key, own->stride[d]);
+        husk__key_i64(key, own->pad[d]);
+        husk__key_i64(key, own->pad_end[d]);
+        husk__key_i64(key, own->dilation[d]);
+    }
+}
+
+static void classify(const void *untyped, husk__text *text)
+{
+    const problem *own = untyped;
+    husk__text_format(text, " %s %s %s %s", husk_dtype_name(own->x.dtype), husk_dtype_name(own->y.dtype),
+                      own->x_strides[1] == 1 ? "nhwc" : "nchw", own->w_is_packed ? "packed" : "plain");
+    husk__class_size(text, "groups", own->groups);
+    husk__class_size(text, "m", own->products.m);
+    husk__class_size(text, "n", own->products.n);
+    husk__class_size(text, "k", own->products.k);
+}
+
+void husk__quantized_conv_packed_key(const problem *own, husk__key *key)
+{
+    husk__key_i64(key, own->groups);
+    for (int32_t d = 0; d < own->w.rank; ++d)
+        husk__key_i64(key, own->w.shape[d]);
+}
+
+double husk__quantized_conv_flops(const husk__candidate *candidate)
+{
+    const husk__products *own = &((const problem *)candidate->problem)->products;
+    return 2.0 * (double)own->groups * (double)own->m * (double)own->n * (double)own->k;
+}
+
+static husk_status prewarm(husk_queue *queue, const husk__scope *scope);
+
+static const husk__variant *const variants[] = {&husk__quantized_conv_implicit_gemm, &husk__quantized_conv_depthwise,
+                                                &husk__quantized_conv_grid, NULL};
+
+const husk__op husk__op_quantized_conv = {
+    .name = "quantized_conv",
+    .problem_size = sizeof(problem),
+    .variants = variants,
+    .describe = describe,
+    .prewarm = prewarm,
+    .classify = classify,
+};
+
+// ---- validation and resolution ----
+
+// i8, plain or packed.
+static husk_status check_weights(const husk_tensor *w, const husk__scope *scope)
+{
+    husk_status status = husk__tensor_check(w, "w", scope);
+    if (status == HUSK_OK && w->packed && w->packed->op != &husk__op_quantized_conv)
+        status = husk__reject(scope, "w", "was packed for %s, not for quantized_conv", w->packed->op->name);
+    if (status == HUSK_OK && w->dtype != HUSK_I8)
+        status = husk__fail(scope, HUSK_UNSUPPORTED, "w: is %s; weights are i8", husk_dtype_name(w->dtype));
+    return status;
+}
+
+// Sizes and options are a convolution's: as its shapes alone say, whatever the elements are.
+static husk_status check_shapes(const husk_conv_params *params, const husk_tensor *x, const husk_tensor *w,
+                                const husk_tensor *y, const husk__scope *scope)
+{
+    int64_t shape[HUSK_MAX_RANK];
+    husk_conv_params options = *params;
+    options.variant = NULL;
+    options.precision = HUSK_PRECISION_HIGHEST;
+    husk_tensor image = {.rank = x->rank}, filters = {.rank = w->rank};
+    memcpy(image.shape, x->shape, sizeof image.shape);
+    memcpy(filters.shape, w->shape, sizeof filters.shape);
+    const husk_status status = husk_conv_output_shape(&options, &image, &filters, shape, scope->error);
+    if (status != HUSK_OK) {
+        husk__name_outer(scope);
+        return status;
+    }
+    return husk__tensor_check_shape(y, "y", x->rank, shape, "see husk_conv_output_shape", scope);
+}
+
+static husk_tensor resolved(const husk_tensor *tensor)
+{
+    husk_tensor made = *tensor;
+    husk__tensor_resolve(&made);
+    made.buffer = NULL;
+    made.packed = NULL;
+    made.offset = 0;
+    return made;
+}
+
+void husk__quantized_conv_strides(const husk_tensor *tensor, int64_t strides[5])
+{
+    const husk_tensor plain = resolved(tensor);
+    const int32_t missing = 5 - plain.rank;
+    for (int32_t i = 0; i < 5; ++i) {
+        const int32_t d = i < 2 ? i : i - missing;
+        const bool is_there = i < 2 || d >= 2;
+        strides[i] = is_there && plain.shape[d] > 1 ? plain.strides[d] : i == 1 ? 1 : 0;
+    }
+}
+
+void husk__quantized_conv_set_weights(husk__products *products, const int64_t strides[5], int64_t filters)
+{
+    products->b_strides[0] = strides[2];
+    products->b_strides[1] = strides[3];
+    products->b_strides[2] = strides[4];
+    products->b_strides[3] = strides[1];
+    products->b_column = filters > 1 ? strides[0] : 1;
+    products->b_group = filters * strides[0];
+}
+
+static void set_space(const husk_conv_params *params, problem *own)
+{
+    const int32_t space = own->x.rank - 2;
+    for (int32_t i = 0; i < 3; ++i) {
+        const int32_t d = i - (3 - space);
+        own->in[i] = own->out[i] = own->filter[i] = own->stride[i] = own->dilation[i] = 1;
+        if (d < 0)
+            continue;
+        own->in[i] = own->x.shape[2 + d];
+        own->out[i] = own->y.shape[2 + d];
+        own->filter[i] = own->w.shape[2 + d];
+        // A step that is never taken is 1: products with it stay numbers.
+        own->stride[i] = params->stride[d] && own->out[i] > 1 ? params->stride[d] : 1;
+        own->dilation[i] = params->dilation[d] && own->filter[i] > 1 ? params->dilation[d] : 1;
+        own->pad[i] = params->pad[d];
+        own->pad_end[i] = params->pad[d] + params->pad_end_extra[d]; // the shape of y was checked with it
+    }
+}
+
+// What the kernels count with int, as husk_conv's do; and bytes of an image that is laid out with its padding.
+static husk_status check_sizes(const problem *own, const husk__scope *scope)
+{
+    const int64_t most = INT32_MAX / 4;
+    int64_t largest = husk__max_i64(own->batch, husk__max_i64(own->x.shape[1], own->w.shape[0]));
+    int64_t positions = 1, depth = own->channels, bytes = own->x.shape[1];
+    bool fits = husk__mul_i64(bytes, husk__max_i64(own->batch, 1), &bytes); // a batch of 0 has images' sizes, too
+    for (int d = 0; d < 3; ++d) {
+        const int64_t numbers[] = {own->in[d],  own->out[d],     own->filter[d],  own->stride[d],
+                                   own->pad[d], own->pad_end[d], own->dilation[d]};
+        for (size_t i = 0; i < sizeof numbers / sizeof *numbers; ++i)
+            largest = husk__max_i64(largest, numbers[i]);
+        if (largest > most)
+            return husk__fail(scope, HUSK_UNSUPPORTED, "a size or option of %lld; convolution counts up to %lld",
+                              (long long)largest, (long long)most);
+        fits = fits && husk__mul_i64(positions, own->out[d], &positions) && positions <= INT32_MAX &&
+               husk__mul_i64(depth, own->filter[d], &depth) && depth <= INT32_MAX &&
+               husk__mul_i64(bytes, own->in[d] + own->pad[d] + own->pad_end[d], &bytes) && bytes <= INT64_MAX / 4;
+    }
+    // Of the elements under all windows a copy is made, which neither an expanded x or w nor a small y bounds.
+    const int64_t windows[] = {own->batch,  own->x.shape[1], own->out[0],    own->out[1],
+                               own->out[2], own->filter[0],  own->filter[1], own->filter[2]};
+    if (fits && !husk__product_fits(windows, 8, INT64_C(1) << 50))
+        return husk__fail(scope, HUSK_UNSUPPORTED, "more than 2^50 elements of x under all windows of w");
+    if (fits)
+        return HUSK_OK;
+    return husk__fail(scope, HUSK_UNSUPPORTED,
+                      "more than 2^31 positions in an image of y or elements in a filter, or 2^61 of x with padding");
+}
+
+// Rows are outputs' positions; k counts the filter's depth, height, width and, fastest, channels.
+static void set_products(problem *own)
+{
+    husk__products *p = &own->products;
+    const int64_t all = own->groups * own->channels;
+    own->is_direct = own->x_strides[1] == 1 || own->channels * own->groups == 1;
+    int64_t step[4] = {own->x_strides[0], own->x_strides[2], own->x_strides[3], own->x_strides[4]};
+    for (int d = 0; d < 3; ++d)
+        own->is_direct = own->is_direct && own->pad[d] == 0 && own->pad_end[d] == 0;
+    if (!own->is_direct)
+        husk__quantized_conv_laid_out_steps(own, step);
+    p->groups = own->groups;
+    p->b_groups = own->groups;
+    p->m = own->batch * own->out[0] * own->out[1] * own->out[2];
+    p->n = own->filters;
+    p->k = own->channels * own->filter[0] * own->filter[1] * own->filter[2];
+    p->a[0] = step[0];
+    p->a_group = own->channels;
+    for (int d = 0; d < 3; ++d) {
+        p->rows[d] = husk__max_i64(own->out[d], 1);
+        p->a[1 + d] = own->stride[d] * step[1 + d];
+        p->steps[d] = p->b_steps[d] = own->filter[d];
+        p->strides[d] = own->dilation[d] * step[1 + d];
+    }
+    p->run = p->b_steps[3] = own->channels;
+    if (own->groups == 1 && own->dilation[2] == 1 && step[3] == all) { // elements side by side are one run
+        p->run *= own->filter[2];
+        p->steps[2] = 1;
+    }
+    husk__quantized_conv_set_weights(p, own->w_strides, own->filters);
+    const int64_t *y = own->y_strides;
+    p->c[0] = y[0];
+    p->c[1] = y[2];
+    p->c[2] = y[3];
+    p->c[3] = y[4];
+    p->c_column = own->groups * own->filters > 1 ? y[1] : 1;
+    p->c_group = own->filters * y[1];
+    p->column_step = own->filters;
+    p->a_dtype = own->x.dtype;
+    p->c_dtype = own->y.dtype;
+}
+
+static void keep(const husk_tensor *tensor, bool *has, husk_tensor *out)
+{
+    *has = tensor != NULL;
+    if (tensor)
+        *out = resolved(tensor);
+}
+
+// Every argument but memory and the values of a run.
+static husk_status resolve(const husk_quantized_conv_params *params, const husk_tensor *x,
+                           const husk_tensor *w, const husk_tensor *w_scale, const husk_tensor *bias,
+                           const husk_tensor *y, problem *own, husk__wish *wish, const husk__scope *scope)
+{
+    husk_conv_params given;
+    memset(own, 0, sizeof *own);
+    husk_status status = husk__params_read(&given, sizeof given, "HUSK_QUANTIZED_CONV_PARAMS", params, scope);
+    if (status == HUSK_OK)
+        status = husk__products_check_byte(x, "x", scope);
+    if (status == HUSK_OK)
+        status = check_weights(w, scope);
+    if (status == HUSK_OK)
+        status = husk__products_check_output(y, "y", scope);
+    if (status == HUSK_OK)
+        status = check_shapes(&given, x, w, y, scope);
+    if (status == HUSK_OK)
+        status = husk__products_check_activation(given.activation, given.activation_slope, y->dtype,
+                                                 &own->products, scope);
+    if (status == HUSK_OK)
+        status = husk__products_check_channels(w_scale, "w_scale", bias, y, "y", w->shape[0], &own->products,
+                                               scope);
+    if (status == HUSK_OK)
+        status = husk__tensor_check_distinct(y, "y", scope);
+    if (status != HUSK_OK)
+        return status;
+    own->x = resolved(x);
+    own->w = resolved(w);
+    own->y = resolved(y);
+    keep(w_scale, &own->has_scale, &own->w_scale);
+    keep(bias, &own->has_bias, &own->bias);
+    own->w_is_packed = w->packed != NULL;
+    own->batch = x->shape[0];
+    own->groups = given.groups ? given.groups : 1;
+    own->channels = w->shape[1];
+    own->filters = w->shape[0] / own->groups;
+    set_space(&given, own);
+    status = check_sizes(own, scope);
+    if (status != HUSK_OK)
+        return status;
+    husk__quantized_conv_strides(x, own->x_strides);
+    husk__quantized_conv_strides(w, own->w_strides);
+    husk__quantized_conv_strides(y, own->y_strides);
+    set_products(own);
+    const husk_tensor *const tensors[] = {&own->x, &own->w, &own->y};
+    *wish = husk__wish_of(given.variant, given.workspace_limit, tensors, 3);
+    husk__wish_of_packed(wish, w->packed);
+    return HUSK_OK;
+}
+
+// The memory behind the arguments, and the values.
+static husk_status bind(const problem *own, husk_queue *queue, arguments *run,
+                        const husk_quantization *x_quantization, const husk_quantization *y_quantization,
+                        const husk__scope *scope)
+{
+    const bool is_quantized = own->y.dtype == HUSK_I8 || own->y.dtype == HUSK_U8;
+    const husk_tensor *const tensors[] = {run->x, run->w->packed ? NULL : run->w, run->w_scale, run->bias};
+    static const char *const names[] = {"x", "w", "w_scale", "bias"};
+    husk_status status = husk__products_check_quantization(x_quantization, "x_quantization", own->x.dtype,
+                                                           true, &run->x_quantization, scope);
+    if (status == HUSK_OK)
+        status = husk__products_check_quantization(y_quantization, "y_quantization", own->y.dtype,
+                                                   is_quantized, &run->y_quantization, scope);
+    for (int i = 0; i < 4 && status == HUSK_OK; ++i)
+        if (tensors[i])
+            status = husk__tensor_bind(queue, tensors[i], names[i], scope);
+    if (status == HUSK_OK)
+        status = husk__tensor_bind(queue, run->y, "y", scope);
+    for (int i = 0; i < 4 && status == HUSK_OK; ++i)
+        if (tensors[i])
+            status = husk__refuse_overlap(run->y, "y", tensors[i], names[i], scope);
+    return status;
+}
+
+static bool is_empty(const problem *own)
+{
+    return own->products.m == 0 || own->products.n == 0;
+}
+
+// ---- the calls ----
+
+husk_status husk_quantized_conv(husk_queue *queue, const husk_quantized_conv_params *params,
+                                const husk_tensor *x, const husk_quantization *x_quantization,
+                                const husk_tensor *w, const husk_tensor *w_scale, const husk_tensor *bias,
+                                const husk_tensor *y, const husk_quantization *y_quantization)
+{
+    husk__scope scope;
+    problem own;
+    husk__wish wish = {0};
+    husk_status status = husk__call_begin(queue, "husk_quantized_conv", &scope);
+    if (status == HUSK_OK)
+        status = resolve(params, x, w, w_scale, bias, y, &own, &wish, &scope);
+    if (status != HUSK_OK)
+        return status;
+    arguments run = {.x = x, .w = w, .w_scale = w_scale, .bias = bias, .y = y};
+    status = bind(&own, queue, &run, x_quantization, y_quantization, &scope);
+    if (status != HUSK_OK || is_empty(&own))
+        return status;
+    if (!w->packed)
+        return husk__plan_immediate(queue, &husk__op_quantized_conv, &own, &wish, &run, &scope);
+    husk_plan *plan;
+    husk__key key = {0};
+    status = husk__plan_find(husk_queue_context(queue), &husk__op_quantized_conv, &own, &wish, &plan, &scope);
+    if (status != HUSK_OK)
+        return status;
+    husk__quantized_conv_packed_key(&own, &key);
+    status = husk__packed_check(w->packed, plan, &key, "w", &scope);
+    if (status == HUSK_OK)
+        status = husk__plan_execute(plan, queue, &run, &scope);
+    husk__plan_was_last(plan, queue);
+    return status;
+}
+
+husk_status husk_quantized_conv_plan_create(husk_context *context, const husk_quantized_conv_params *params,
+                                            const husk_tensor *x, const husk_tensor *w,
+                                            const husk_tensor *w_scale, const husk_tensor *bias,
+                                            const husk_tensor *y, husk_plan **plan, husk_error *error)
+{
+    husk__scope scope;
+    problem own;
+    husk__wish wish = {0};
+    husk_status status = husk__context_call_begin(context, "husk_quantized_conv_plan_create", error, &scope);
+    if (status == HUSK_OK && !plan)
+        return husk__reject(&scope, "plan", "is NULL");
+    if (plan)
+        *plan = NULL;
+    if (status == HUSK_OK)
+        status = resolve(params, x, w, w_scale, bias, y, &own, &wish, &scope);
+    if (status == HUSK_OK)
+        status = husk__plan_create(context, &husk__op_quantized_conv, &own, &wish, plan, &scope);
+    if (status != HUSK_OK || !w->packed)
+        return status;
+    husk__key key = {0};
+    husk__quantized_conv_packed_key(&own, &key);
+    status = husk__packed_check(w->packed, *plan, &key, "w", &scope);
+    if (status != HUSK_OK) {
+        husk_plan_release(*plan);
+        *plan = NULL;
+    }
+    return status;
+}
+
+static husk_status check_optional(const husk_tensor *planned, bool has, const husk_tensor *given,
+                                  const char *argument, const husk__scope *scope)
+{
+    if (has != (given != NULL))
+        return husk__reject(scope, argument,
+                            has ? "is NULL, the plan was made for one"
+                                : "is given, the plan was made for none");
+    if (given && given->packed)
+        return husk__reject(scope, argument, "is packed; only w may be");
+    return given ? husk__plan_check_tensor(planned, given, argument, scope) : HUSK_OK;
+}
+
+// The tensors of a run against the plan's.
+static husk_status check_run(const husk_plan *plan, const arguments *run, const husk__scope *scope)
+{
+    const problem *own = plan->problem;
+    if (!run->w)
+        return husk__reject(scope, "w", "is NULL");
+    husk_status status = check_optional(&own->x, true, run->x, "x", scope);
+    if (status == HUSK_OK && run->w->packed) {
+        husk__key key = {0};
+        husk__quantized_conv_packed_key(own, &key);
+        status = husk__packed_check(run->w->packed, plan, &key, "w", scope);
+    } else if (status == HUSK_OK && own->w_is_packed) {
+        status = husk__reject(scope, "w", "is not packed, the plan was made for packed weights");
+    } else if (status == HUSK_OK) {
+        status = husk__plan_check_tensor(&own->w, run->w, "w", scope);
+    }
+    if (status == HUSK_OK)
+        status = check_optional(&own->w_scale, own->has_scale, run->w_scale, "w_scale", scope);
+    if (status == HUSK_OK)
+        status = check_optional(&own->bias, own->has_bias, run->bias, "bias", scope);
+    if (status == HUSK_OK)
+        status = check_optional(&own->y, true, run->y, "y", scope);
+    return status;
+}
+
+husk_status husk_quantized_conv_plan_run(husk_plan *plan, husk_queue *queue, const husk_tensor *x,
+                                         const husk_quantization *x_quantization, const husk_tensor *w,
+                                         const husk_tensor *w_scale, const husk_tensor *bias,
+                                         const husk_tensor *y, const husk_quantization *y_quantization)
+{
+    husk__scope scope;
+    arguments run = {.x = x, .w = w, .w_scale = w_scale, .bias = bias, .y = y};
+    husk_status status = husk__call_begin(queue, "husk_quantized_conv_plan_run", &scope);
+    if (status == HUSK_OK)
+        status = husk__plan_check(plan, &husk__op_quantized_conv, queue, &scope);
+    if (status == HUSK_OK)
+        status = check_run(plan, &run, &scope);
+    if (status == HUSK_OK)
+        status = bind(plan->problem, queue, &run, x_quantization, y_quantization, &scope);
+    if (status != HUSK_OK || is_empty(plan->problem))
+        return status;
+    return husk__plan_execute(plan, queue, &run, &scope);
+}
+
+husk_status husk_quantized_conv_plan_pack(husk_plan *plan, husk_queue *queue, const husk_tensor *w,
+                                          husk_packed **packed)
+{
+    husk__scope scope;
+    husk_status status = husk__call_begin(queue, "husk_quantized_conv_plan_pack", &scope);
+    if (packed)
+        *packed = NULL;
+    if (status == HUSK_OK)
+        status = husk__plan_check(plan, &husk__op_quantized_conv, queue, &scope);
+    if (status == HUSK_OK && !packed)
+        status = husk__reject(&scope, "packed", "is NULL");
+    if (status == HUSK_OK && !w)
+        status = husk__reject(&scope, "w", "is NULL");
+    if (status == HUSK_OK && w->packed)
+        status = husk__reject(&scope, "w", "is packed already");
+    if (status != HUSK_OK)
+        return status;
+    const problem *own = plan->problem;
+    // A plan made for packed weights knows w's shape, but no strides that the plain ones would have to have.
+    husk_tensor planned = own->w;
+    if (own->w_is_packed && w->rank == planned.rank) {
+        husk_tensor resolved = *w;
+        husk__tensor_resolve(&resolved);
+        memcpy(planned.strides, resolved.strides, sizeof planned.strides);
+    }
+    status = husk__plan_check_tensor(&planned, w, "w", &scope);
+    if (status == HUSK_OK)
+        status = husk__tensor_bind(queue, w, "w", &scope);
+    if (status != HUSK_OK)
+        return status;
+    if (plan->variant == &husk__quantized_conv_implicit_gemm)
+        return husk__quantized_conv_pack(plan, queue, w, packed, &scope);
+    if (plan->variant == &husk__quantized_conv_depthwise)
+        return husk__quantized_conv_depthwise_pack(plan, queue, w, packed, &scope);
+    return husk__fail(&scope, HUSK_UNSUPPORTED, "w: variant %s takes it as it is", plan->variant->name);
+}
+
+// A small image with channels last, by a filter of 3 x 3, to floats.
+static husk_status prewarm(husk_queue *queue, const husk__scope *scope)
+{
+    const int64_t x_shape[] = {1, 16, 8, 8}, w_shape[] = {16, 16, 3, 3}, one[] = {1};
+    husk_buffer *buffer = NULL;
+    husk_status status = husk_buffer_create(husk_queue_context(queue), 16384, &buffer, scope->error);
+    if (status != HUSK_OK)
+        return status;
+    const husk_conv_params params = HUSK_CONV_PARAMS(.pad = {1, 1});
+    const husk_tensor x = husk_tensor_make_channels_last(buffer, HUSK_I8, 4, x_shape);
+    husk_tensor w = husk_tensor_make(buffer, HUSK_I8, 4, w_shape),
+                scale = husk_tensor_make(buffer, HUSK_F32, 1, one);
+    husk_tensor y = husk_tensor_make_channels_last(buffer, HUSK_F32, 4, x_shape);
+    w.offset = 1024;
+    scale.offset = 1024;
+    y.offset = 2048;
+    status = husk_quantized_conv(queue, &params, &x, NULL, &w, &scale, NULL, &y, NULL);
+    if (status != HUSK_OK && scope->error->status == HUSK_OK)
+        *scope->error = *husk_queue_error(queue);
+    husk_buffer_release(buffer);
+    return status;
+}

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+// Quantized numbers back: the public call. Everything else is in ops/quantized/quantize_variants.c. Kernels:
+// cl/quantized/dequantize_*.cl.
+#include "ops/quantized/quantize_problem.h"
+
+static husk_status prewarm(husk_queue *queue, const husk__scope *scope)
+{
+    return husk__quantize_prewarm(queue, &husk__op_dequantize, scope);
+}
+
+const husk__op husk__op_dequantize = {
+    .name = "dequantize",
+    .problem_size = sizeof(husk__quantize_problem),
+    .variants = husk__quantize_variants,
+    .describe = husk__quantize_describe,
+    .prewarm = prewarm,
+    .classify = husk__quantize_classify,
+};
+
+husk_status husk_dequantize(husk_queue *queue, const husk_dequantize_params *params, const husk_tensor *x,
+                            const husk_tensor *scale, const husk_tensor *zero, const husk_tensor *y)
+{
+    husk__scope scope;
+    const husk_status status = husk__call_begin(queue, "husk_dequantize", &scope);
+    if (status != HUSK_OK)
+        return status;
+    return husk__quantize_call(queue, &husk__op_dequantize, params, x, scale, zero, y, &scope);
+}

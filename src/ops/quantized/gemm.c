@@ -1,0 +1,504 @@
+// SPDX-License-Identifier: MIT
+// Matrix multiplication of bytes: validate -> resolve -> choose -> launch. What the CPU family does is in
+// ops/quantized/products.c. Kernels: cl/quantized/gemm_*.cl.
+#include "ops/quantized/gemm_problem.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/params.h"
+#include "base/tensor.h"
+#include "ops/shared/matrices.h"
+
+typedef husk__quantized_gemm_problem problem;
+typedef husk__quantized_gemm_run arguments;
+
+static void describe(const void *untyped, husk__key *key)
+{
+    const problem *own = untyped;
+    husk__products_describe(&own->products, key);
+    husk__key_tensor(key, &own->a);
+    husk__key_tensor(key, &own->b);
+    husk__key_tensor(key, &own->c);
+    husk__key_tensor(key, own->has_scale ? &own->b_scale : NULL);
+    husk__key_tensor(key, own->has_bias ? &own->bias : NULL);
+    husk__key_i64(key, own->b_is_packed);
+}
+
+static void classify(const void *untyped, husk__text *text)
+{
+    const problem *own = untyped;
+    husk__text_format(text, " %s %s b=%s", husk_dtype_name(own->a.dtype), husk_dtype_name(own->c.dtype),
+                      own->b_is_packed ? "packed" : own->products.b_column == 1 ? "rows" : "columns");
+    husk__class_size(text, "batch", own->products.groups);
+    husk__class_size(text, "m", own->products.m);
+    husk__class_size(text, "n", own->products.n);
+    husk__class_size(text, "k", own->products.k);
+}
+
+void husk__quantized_gemm_packed_key(const problem *own, husk__key *key)
+{
+    husk__key_i64(key, own->products.k);
+    husk__key_i64(key, own->products.n);
+    husk__key_i64(key, own->b.rank);
+}
+
+// The common list has the zero point of i8 with its highest bit turned, 128 higher.
+husk__arg *husk__quantized_gemm_write_finish(const husk__products *own, const arguments *given, husk__arg *end)
+{
+    husk_quantization a = given->a_quantization;
+    a.zero -= own->a_dtype == HUSK_I8 ? 128 : 0;
+    return husk__products_write_finish(own, given->b_scale, given->bias, &a, &given->c_quantization, end);
+}
+
+double husk__quantized_gemm_flops(const husk__candidate *candidate)
+{
+    const husk__products *own = &((const problem *)candidate->problem)->products;
+    return 2.0 * (double)own->groups * (double)own->m * (double)own->n * (double)own->k;
+}
+
+// ---- packed: CPU devices ----
+
+static const husk__products_kernels kernels = {"quantized/gemm_packed.cl", "husk_quantized_gemm_pack",
+                                               "husk_quantized_gemm_packed"};
+
+static bool supports_packed(const husk__candidate *candidate, char reason[HUSK__REASON_CAPACITY])
+{
+    return husk__products_supports(&((const problem *)candidate->problem)->products, reason);
+}
+
+// Nanoseconds: to copy B into panels as well, 0.1 a byte, and a launch more.
+static double cost_packed(const husk__candidate *candidate)
+{
+    const problem *own = candidate->problem;
+    const double bytes = (double)husk__products_panel_bytes(&own->products, candidate);
+    const double packing = own->b_is_packed ? 0.0 : 0.1 * bytes / (double)candidate->traits->compute_units + 10000.0;
+    return husk__products_cost(&own->products, candidate) + packing;
+}
+
+static uint64_t workspace_packed(const husk__candidate *candidate)
+{
+    const problem *own = candidate->problem;
+    return husk__products_workspace(&own->products, candidate, own->b_is_packed);
+}
+
+static husk_status prepare_packed(husk_plan *plan, const husk__scope *scope)
+{
+    return husk__products_prepare(plan, &((const problem *)plan->problem)->products, &kernels, scope);
+}
+
+static husk_status run_packed(const husk_plan *plan, husk_queue *queue, const void *untyped,
+                              const husk__scratch *scratch, const husk__scope *scope)
+{
+    const arguments *given = untyped;
+    const husk__products_run run = {.a = HUSK__ARG_TENSOR(given->a),
+                                    .c = HUSK__ARG_TENSOR(given->c),
+                                    .b = given->b,
+                                    .b_scale = given->b_scale,
+                                    .bias = given->bias,
+                                    .a_quantization = given->a_quantization,
+                                    .c_quantization = given->c_quantization};
+    return husk__products_run_all(plan, queue, &((const problem *)plan->problem)->products, &run, scratch, 0, scope);
+}
+
+static husk_status pack_panels(const husk_plan *plan, husk_queue *queue, const husk_tensor *b, husk_packed **packed,
+                               const husk__scope *scope)
+{
+    const problem *own = plan->problem;
+    const husk__candidate candidate = {own, husk_context_traits(plan->context), plan->configuration, false};
+    husk__products products = own->products;
+    husk_tensor plain = *b;
+    husk__key key = {0};
+    husk__tensor_resolve(&plain);
+    products.b_strides[3] = plain.strides[0];
+    products.b_column = plain.strides[1];
+    husk__quantized_gemm_packed_key(own, &key);
+    const bool is_amx = plan->variant == &husk__quantized_gemm_amx;
+    const uint64_t bytes = is_amx ? husk__quantized_gemm_amx_bytes(&products)
+                                  : husk__products_panel_bytes(&products, &candidate);
+    husk_status status = husk__packed_create(plan, bytes, &own->b, &key, packed, scope);
+    if (status != HUSK_OK || products.n == 0)
+        return status;
+    const husk__arg to = HUSK__ARG_BUFFER((*packed)->buffer, 0, 4);
+    status = is_amx ? husk__quantized_gemm_amx_pack(plan, queue, &products, b, &to, scope)
+                    : husk__products_pack(plan, queue, &products, b, &to, scope);
+    if (status != HUSK_OK) {
+        husk_packed_release(*packed);
+        *packed = NULL;
+    }
+    return status;
+}
+
+static const husk__variant packed_variant = {
+    .name = "packed",
+    .family = HUSK__FAMILY_CPU,
+    .configurations = husk__products_menu,
+    .configuration_count = HUSK__PRODUCTS_MENU,
+    .supports = supports_packed,
+    .cost = cost_packed,
+    .workspace = workspace_packed,
+    .flops = husk__quantized_gemm_flops,
+    .prepare = prepare_packed,
+    .run = run_packed,
+};
+
+static husk_status prewarm(husk_queue *queue, const husk__scope *scope);
+
+static const husk__variant *const variants[] = {&husk__quantized_gemm_amx, &packed_variant, &husk__quantized_gemm_tiled,
+                                               &husk__quantized_gemm_matrix, NULL};
+
+const husk__op husk__op_quantized_gemm = {
+    .name = "quantized_gemm",
+    .problem_size = sizeof(problem),
+    .variants = variants,
+    .describe = describe,
+    .prewarm = prewarm,
+    .classify = classify,
+};
+
+// ---- validation ----
+
+static husk_status check_matrix(const husk_tensor *tensor, const char *argument, husk_tensor *out,
+                                const husk__scope *scope)
+{
+    if (tensor->rank != 2 && tensor->rank != 3)
+        return husk__reject(scope, argument, "has rank %d; a matrix has 2, a batch of matrices 3", (int)tensor->rank);
+    *out = *tensor;
+    husk__tensor_resolve(out);
+    out->buffer = NULL;
+    out->packed = NULL;
+    out->offset = 0;
+    return HUSK_OK;
+}
+
+// i8, plain or packed.
+static husk_status check_b(const husk_tensor *b, husk_tensor *out, const husk__scope *scope)
+{
+    husk_status status = husk__tensor_check(b, "b", scope);
+    if (status == HUSK_OK && b->packed && b->packed->op != &husk__op_quantized_gemm)
+        status = husk__reject(scope, "b", "was packed for %s, not for quantized_gemm", b->packed->op->name);
+    if (status == HUSK_OK && b->dtype != HUSK_I8)
+        status = husk__fail(scope, HUSK_UNSUPPORTED, "b: is %s; weights are i8", husk_dtype_name(b->dtype));
+    return status == HUSK_OK ? check_matrix(b, "b", out, scope) : status;
+}
+
+static int64_t batch_of(const husk_tensor *matrix)
+{
+    return matrix->rank == 3 ? matrix->shape[0] : 1;
+}
+
+static husk_status check_sizes(const problem *own, const husk__scope *scope)
+{
+    const int64_t m = own->a.shape[own->a.rank - 2], k = own->a.shape[own->a.rank - 1];
+    const int64_t n = own->b.shape[own->b.rank - 1], batch = batch_of(&own->c);
+    char text[HUSK__SHAPE_TEXT];
+    if (own->b.shape[own->b.rank - 2] != k)
+        return husk__reject(scope, "b", "is %s, a has k = %lld", husk__shape_text(&own->b, text), (long long)k);
+    if (own->c.shape[own->c.rank - 2] != m || own->c.shape[own->c.rank - 1] != n)
+        return husk__reject(scope, "c", "is %s, a and b make [%lld, %lld]", husk__shape_text(&own->c, text),
+                            (long long)m, (long long)n);
+    if (batch_of(&own->a) != batch && batch_of(&own->a) != 1)
+        return husk__reject(scope, "a", "has %lld matrices, c has %lld", (long long)batch_of(&own->a),
+                            (long long)batch);
+    if (batch_of(&own->b) != batch && batch_of(&own->b) != 1)
+        return husk__reject(scope, "b", "has %lld matrices, c has %lld", (long long)batch_of(&own->b),
+                            (long long)batch);
+    return husk__matrices_check(batch, m, n, k, scope);
+}
+
+// Dimensions of one element may have any stride; the kernels ask whether it is 1.
+static int64_t stride_of(const husk_tensor *matrix, int32_t from_last)
+{
+    const int32_t d = matrix->rank - 1 - from_last;
+    return matrix->shape[d] > 1 ? matrix->strides[d] : 1;
+}
+
+static int64_t batch_stride(const husk_tensor *matrix)
+{
+    return batch_of(matrix) > 1 ? matrix->strides[0] : 0;
+}
+
+static void set_products(problem *own)
+{
+    husk__products *p = &own->products;
+    p->groups = batch_of(&own->c);
+    p->m = own->a.shape[own->a.rank - 2];
+    p->k = own->a.shape[own->a.rank - 1];
+    p->n = own->b.shape[own->b.rank - 1];
+    p->rows[0] = p->rows[1] = 1;
+    p->rows[2] = husk__max_i64(p->m, 1);
+    p->a[3] = stride_of(&own->a, 1);
+    p->a_group = batch_stride(&own->a);
+    const bool is_run = stride_of(&own->a, 0) == 1;
+    p->run = is_run ? p->k : 1;
+    p->steps[0] = p->steps[1] = 1;
+    p->steps[2] = is_run ? 1 : p->k;
+    p->strides[2] = stride_of(&own->a, 0);
+    for (int i = 0; i < 4; ++i)
+        p->b_steps[i] = i == 3 ? p->k : 1;
+    p->b_strides[3] = stride_of(&own->b, 1);
+    p->b_column = stride_of(&own->b, 0);
+    p->b_group = batch_stride(&own->b);
+    p->b_groups = batch_of(&own->b);
+    p->c[3] = stride_of(&own->c, 1);
+    p->c_column = stride_of(&own->c, 0);
+    p->c_group = batch_stride(&own->c);
+    p->a_dtype = own->a.dtype;
+    p->c_dtype = own->c.dtype;
+}
+
+static void keep(const husk_tensor *tensor, bool *has, husk_tensor *out)
+{
+    *has = tensor != NULL;
+    if (!tensor)
+        return;
+    *out = *tensor;
+    husk__tensor_resolve(out);
+    out->buffer = NULL;
+    out->offset = 0;
+}
+
+// Every argument but memory and the values of a run.
+static husk_status resolve(const husk_quantized_gemm_params *params, const husk_tensor *a, const husk_tensor *b,
+                           const husk_tensor *b_scale, const husk_tensor *bias, const husk_tensor *c, problem *own,
+                           husk__wish *wish, const husk__scope *scope)
+{
+    husk_quantized_gemm_params given;
+    memset(own, 0, sizeof *own);
+    husk_status status = husk__params_read(&given, sizeof given, "HUSK_QUANTIZED_GEMM_PARAMS", params, scope);
+    if (status == HUSK_OK)
+        status = husk__products_check_byte(a, "a", scope);
+    if (status == HUSK_OK)
+        status = check_matrix(a, "a", &own->a, scope);
+    if (status == HUSK_OK)
+        status = check_b(b, &own->b, scope);
+    if (status == HUSK_OK)
+        status = husk__products_check_output(c, "c", scope);
+    if (status == HUSK_OK)
+        status = check_matrix(c, "c", &own->c, scope);
+    if (status == HUSK_OK)
+        status = check_sizes(own, scope);
+    if (status == HUSK_OK)
+        status = husk__products_check_activation(given.activation, given.activation_slope, c->dtype, &own->products,
+                                                 scope);
+    if (status == HUSK_OK)
+        status = husk__products_check_channels(b_scale, "b_scale", bias, c, "c", own->b.shape[own->b.rank - 1],
+                                               &own->products, scope);
+    if (status == HUSK_OK)
+        status = husk__tensor_check_distinct(c, "c", scope);
+    if (status != HUSK_OK)
+        return status;
+    keep(b_scale, &own->has_scale, &own->b_scale);
+    keep(bias, &own->has_bias, &own->bias);
+    own->b_is_packed = b->packed != NULL;
+    set_products(own);
+    const husk_tensor *const tensors[] = {&own->a, &own->b, &own->c};
+    *wish = husk__wish_of(given.variant, given.workspace_limit, tensors, 3);
+    husk__wish_of_packed(wish, b->packed);
+    return HUSK_OK;
+}
+
+// The memory behind the arguments, and the values.
+static husk_status bind(const problem *own, husk_queue *queue, arguments *run, const husk_quantization *a_quantization,
+                        const husk_quantization *c_quantization, const husk__scope *scope)
+{
+    const bool is_quantized = own->c.dtype == HUSK_I8 || own->c.dtype == HUSK_U8;
+    const husk_tensor *const tensors[] = {run->a, run->b->packed ? NULL : run->b, run->b_scale, run->bias};
+    static const char *const names[] = {"a", "b", "b_scale", "bias"};
+    husk_status status = husk__products_check_quantization(a_quantization, "a_quantization", own->a.dtype, true,
+                                                           &run->a_quantization, scope);
+    if (status == HUSK_OK)
+        status = husk__products_check_quantization(c_quantization, "c_quantization", own->c.dtype, is_quantized,
+                                                   &run->c_quantization, scope);
+    for (int i = 0; i < 4 && status == HUSK_OK; ++i)
+        if (tensors[i])
+            status = husk__tensor_bind(queue, tensors[i], names[i], scope);
+    if (status == HUSK_OK)
+        status = husk__tensor_bind(queue, run->c, "c", scope);
+    for (int i = 0; i < 4 && status == HUSK_OK; ++i)
+        if (tensors[i])
+            status = husk__refuse_overlap(run->c, "c", tensors[i], names[i], scope);
+    return status;
+}
+
+static bool is_empty(const problem *own)
+{
+    return own->products.groups == 0 || own->products.m == 0 || own->products.n == 0;
+}
+
+// ---- the calls ----
+
+husk_status husk_quantized_gemm(husk_queue *queue, const husk_quantized_gemm_params *params, const husk_tensor *a,
+                                const husk_quantization *a_quantization, const husk_tensor *b,
+                                const husk_tensor *b_scale, const husk_tensor *bias, const husk_tensor *c,
+                                const husk_quantization *c_quantization)
+{
+    husk__scope scope;
+    problem own;
+    husk__wish wish = {0};
+    husk_status status = husk__call_begin(queue, "husk_quantized_gemm", &scope);
+    if (status == HUSK_OK)
+        status = resolve(params, a, b, b_scale, bias, c, &own, &wish, &scope);
+    if (status != HUSK_OK)
+        return status;
+    arguments run = {.a = a, .b = b, .b_scale = b_scale, .bias = bias, .c = c};
+    status = bind(&own, queue, &run, a_quantization, c_quantization, &scope);
+    if (status != HUSK_OK || is_empty(&own))
+        return status;
+    if (!b->packed)
+        return husk__plan_immediate(queue, &husk__op_quantized_gemm, &own, &wish, &run, &scope);
+    husk_plan *plan;
+    husk__key key = {0};
+    status = husk__plan_find(husk_queue_context(queue), &husk__op_quantized_gemm, &own, &wish, &plan, &scope);
+    if (status != HUSK_OK)
+        return status;
+    husk__quantized_gemm_packed_key(&own, &key);
+    status = husk__packed_check(b->packed, plan, &key, "b", &scope);
+    if (status == HUSK_OK)
+        status = husk__plan_execute(plan, queue, &run, &scope);
+    husk__plan_was_last(plan, queue);
+    return status;
+}
+
+husk_status husk_quantized_gemm_plan_create(husk_context *context, const husk_quantized_gemm_params *params,
+                                            const husk_tensor *a, const husk_tensor *b, const husk_tensor *b_scale,
+                                            const husk_tensor *bias, const husk_tensor *c, husk_plan **plan,
+                                            husk_error *error)
+{
+    husk__scope scope;
+    problem own;
+    husk__wish wish = {0};
+    husk_status status = husk__context_call_begin(context, "husk_quantized_gemm_plan_create", error, &scope);
+    if (status == HUSK_OK && !plan)
+        return husk__reject(&scope, "plan", "is NULL");
+    if (plan)
+        *plan = NULL;
+    if (status == HUSK_OK)
+        status = resolve(params, a, b, b_scale, bias, c, &own, &wish, &scope);
+    if (status == HUSK_OK)
+        status = husk__plan_create(context, &husk__op_quantized_gemm, &own, &wish, plan, &scope);
+    if (status != HUSK_OK || !b->packed)
+        return status;
+    husk__key key = {0};
+    husk__quantized_gemm_packed_key(&own, &key);
+    status = husk__packed_check(b->packed, *plan, &key, "b", &scope);
+    if (status != HUSK_OK) {
+        husk_plan_release(*plan);
+        *plan = NULL;
+    }
+    return status;
+}
+
+static husk_status check_optional(const husk_tensor *planned, bool has, const husk_tensor *given, const char *argument,
+                                  const husk__scope *scope)
+{
+    if (has != (given != NULL))
+        return husk__reject(scope, argument, has ? "is NULL, the plan was made for one"
+                                                 : "is given, the plan was made for none");
+    if (given && given->packed)
+        return husk__reject(scope, argument, "is packed; only b may be");
+    return given ? husk__plan_check_tensor(planned, given, argument, scope) : HUSK_OK;
+}
+
+// The tensors of a run against the plan's.
+static husk_status check_run(const husk_plan *plan, const arguments *run, const husk__scope *scope)
+{
+    const problem *own = plan->problem;
+    if (!run->b)
+        return husk__reject(scope, "b", "is NULL");
+    husk_status status = check_optional(&own->a, true, run->a, "a", scope);
+    if (status == HUSK_OK && run->b->packed) {
+        husk__key key = {0};
+        husk__quantized_gemm_packed_key(own, &key);
+        status = husk__packed_check(run->b->packed, plan, &key, "b", scope);
+    } else if (status == HUSK_OK && own->b_is_packed) {
+        status = husk__reject(scope, "b", "is not packed, the plan was made for packed weights");
+    } else if (status == HUSK_OK) {
+        status = husk__plan_check_tensor(&own->b, run->b, "b", scope);
+    }
+    if (status == HUSK_OK)
+        status = check_optional(&own->b_scale, own->has_scale, run->b_scale, "b_scale", scope);
+    if (status == HUSK_OK)
+        status = check_optional(&own->bias, own->has_bias, run->bias, "bias", scope);
+    if (status == HUSK_OK)
+        status = check_optional(&own->c, true, run->c, "c", scope);
+    return status;
+}
+
+husk_status husk_quantized_gemm_plan_run(husk_plan *plan, husk_queue *queue, const husk_tensor *a,
+                                         const husk_quantization *a_quantization, const husk_tensor *b,
+                                         const husk_tensor *b_scale, const husk_tensor *bias, const husk_tensor *c,
+                                         const husk_quantization *c_quantization)
+{
+    husk__scope scope;
+    arguments run = {.a = a, .b = b, .b_scale = b_scale, .bias = bias, .c = c};
+    husk_status status = husk__call_begin(queue, "husk_quantized_gemm_plan_run", &scope);
+    if (status == HUSK_OK)
+        status = husk__plan_check(plan, &husk__op_quantized_gemm, queue, &scope);
+    if (status == HUSK_OK)
+        status = check_run(plan, &run, &scope);
+    if (status == HUSK_OK)
+        status = bind(plan->problem, queue, &run, a_quantization, c_quantization, &scope);
+    if (status != HUSK_OK || is_empty(plan->problem))
+        return status;
+    return husk__plan_execute(plan, queue, &run, &scope);
+}
+
+husk_status husk_quantized_gemm_plan_pack(husk_plan *plan, husk_queue *queue, const husk_tensor *b,
+                                          husk_packed **packed)
+{
+    husk__scope scope;
+    husk_status status = husk__call_begin(queue, "husk_quantized_gemm_plan_pack", &scope);
+    if (packed)
+        *packed = NULL;
+    if (status == HUSK_OK)
+        status = husk__plan_check(plan, &husk__op_quantized_gemm, queue, &scope);
+    if (status == HUSK_OK && !packed)
+        status = husk__reject(&scope, "packed", "is NULL");
+    if (status == HUSK_OK && !b)
+        status = husk__reject(&scope, "b", "is NULL");
+    if (status == HUSK_OK && b->packed)
+        status = husk__reject(&scope, "b", "is packed already");
+    if (status != HUSK_OK)
+        return status;
+    const problem *own = plan->problem;
+    // A plan made for packed weights knows b's shape, but no strides that the plain ones would have to have.
+    husk_tensor planned = own->b;
+    if (own->b_is_packed && b->rank == planned.rank) {
+        husk_tensor resolved = *b;
+        husk__tensor_resolve(&resolved);
+        memcpy(planned.strides, resolved.strides, sizeof planned.strides);
+    }
+    status = husk__plan_check_tensor(&planned, b, "b", &scope);
+    if (status == HUSK_OK)
+        status = husk__tensor_bind(queue, b, "b", &scope);
+    if (status == HUSK_OK && own->b.rank == 3)
+        status = husk__fail(&scope, HUSK_UNSUPPORTED, "b: is a batch of matrices; one matrix can be packed");
+    if (status == HUSK_OK && plan->variant != &packed_variant && plan->variant != &husk__quantized_gemm_amx)
+        status = husk__fail(&scope, HUSK_UNSUPPORTED, "b: variant %s takes it as it is", plan->variant->name);
+    return status == HUSK_OK ? pack_panels(plan, queue, b, packed, &scope) : status;
+}
+
+// A small matrix, to floats.
+static husk_status prewarm(husk_queue *queue, const husk__scope *scope)
+{
+    enum { SIZE = 64 };
+    const int64_t shape[] = {SIZE, SIZE}, one[] = {1};
+    husk_buffer *buffer = NULL;
+    husk_status status =
+        husk_buffer_create(husk_queue_context(queue), 8 * SIZE * SIZE, &buffer, scope->error);
+    if (status != HUSK_OK)
+        return status;
+    const husk_tensor a = husk_tensor_make(buffer, HUSK_I8, 2, shape);
+    husk_tensor b = a, c = husk_tensor_make(buffer, HUSK_F32, 2, shape);
+    husk_tensor scale = husk_tensor_make(buffer, HUSK_F32, 1, one);
+    b.offset = SIZE * SIZE;
+    c.offset = SIZE * SIZE / 2;
+    scale.offset = 3 * SIZE * SIZE / 2;
+    status = husk_quantized_gemm(queue, NULL, &a, NULL, &b, &scale, NULL, &c, NULL);
+    if (status != HUSK_OK && scope->error->status == HUSK_OK)
+        *scope->error = *husk_queue_error(queue);
+    husk_buffer_release(buffer);
+    return status;
+}

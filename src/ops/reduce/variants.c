@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: MIT
+// The variants of reductions: choose -> launch. Kernels: cl/reduce/*.cl.
+//
+// Where results are few and each of many elements, these are cut into segments: by the shape alone, so that sums do not
+// depend on the number of threads.
+#include <stdio.h>
+
+#include "base/checked.h"
+#include "base/tensor.h"
+#include "ops/reduce/problem.h"
+
+typedef husk__reduce_problem problem;
+typedef husk__reduce_arguments arguments;
+typedef husk__reduce_geometry geometry;
+typedef husk__reduce_launch launch;
+
+enum {
+    SEGMENT = 65536, // elements, at least, of a CPU's
+    ROWS_UNITS = 256,
+    COLUMNS_UNITS = 64,
+    CPU_GROUPS_PER_UNIT = 4,
+    CPU_MINIMUM = 32768 // elements that are worth a work-group: waking a thread costs as much
+};
+
+static int64_t lanes_of(const husk_device_traits *traits)
+{
+    return traits->vector_width > 4 ? traits->vector_width : 4;
+}
+
+// Cut what is reduced, `count` lines of `line` elements, where there are fewer than `enough` units: into as many
+// segments as make that many units, but none of fewer than `elements`. multiple: of a segment's lines.
+static void cut(launch *own, int64_t units, int64_t enough, int64_t line, int64_t multiple, int64_t elements)
+{
+    const int64_t least = husk__max_i64(elements / husk__max_i64(line, 1), 1);
+    const int64_t wanted = husk__divide_up(enough, husk__max_i64(units, 1));
+    const int64_t segment = husk__round_up(husk__max_i64(husk__divide_up(own->count, wanted), least), multiple);
+    own->segment = own->count;
+    own->segments = 1;
+    if (own->count >= 2 * least && segment < own->count) {
+        own->segment = segment;
+        own->segments = husk__divide_up(own->count, segment);
+    }
+    own->units = units * own->segments;
+}
+
+static const char *dtype_option(const husk_plan *plan)
+{
+    const problem *own = plan->problem;
+    return husk__dtype_option(own->x.dtype);
+}
+
+static uint64_t states_size(const husk__candidate *candidate, const launch *own)
+{
+    const problem *what = candidate->problem;
+    const uint64_t state = HUSK__REDUCE_STATE * husk__accumulator_size(what->x.dtype);
+    return own->segments > 1 ? (uint64_t)(own->rows * own->segments) * state : 0;
+}
+
+// Equal shares of the units, as many as the cores can use.
+static void share_out(launch *own, const husk_device_traits *traits, int64_t unit_elements)
+{
+    const int64_t minimum = husk__divide_up(CPU_MINIMUM, husk__max_i64(unit_elements, 1));
+    own->share = husk__max_i64(
+        husk__divide_up(own->units, CPU_GROUPS_PER_UNIT * (int64_t)traits->compute_units), minimum);
+    own->range = (husk__range){{(size_t)husk__divide_up(own->units, own->share), 1, 1}, {1, 1, 1}};
+}
+
+// ---- rows: CPU devices, what is reduced lies together ----
+
+static husk__walk_dimension take_run(geometry *shape)
+{
+    husk__walk_bring_last(&shape->reduced, 0);
+    return husk__walk_take_last(&shape->reduced);
+}
+
+static double cost_rows(const husk__candidate *candidate)
+{
+    geometry shape = husk__reduce_geometry_of(candidate->problem);
+    const husk__walk_dimension run = take_run(&shape);
+    const double elements = (double)shape.rows * (double)shape.count;
+    const double runs = elements / (double)husk__max_i64(run.extent, 1);
+    const bool is_whole = run.extent == shape.count || run.extent >= 256;
+    const double each = run.strides[0] != 1 && run.extent > 1 ? 1.2 : is_whole ? 0.08 : 0.15;
+    return (double)shape.rows * 25.0 + (is_whole ? 0.0 : runs * 10.0) + elements * each;
+}
+
+static void resolve_rows(launch *own, geometry *shape)
+{
+    own->run = take_run(shape);
+    own->reduced = husk__walk_prepare(&shape->reduced);
+    own->kept = husk__walk_prepare(&shape->kept);
+    cut(own, own->rows, ROWS_UNITS, 1, 1024, SEGMENT);
+}
+
+static uint64_t workspace_rows(const husk__candidate *candidate)
+{
+    geometry shape = husk__reduce_geometry_of(candidate->problem);
+    launch own = {.rows = shape.rows, .count = shape.count};
+    resolve_rows(&own, &shape);
+    return states_size(candidate, &own);
+}
+
+static husk_status prepare_rows(husk_plan *plan, const husk__scope *scope)
+{
+    launch *own = husk__reduce_make_launch(plan);
+    if (!own)
+        return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan");
+    geometry shape = husk__reduce_geometry_of(plan->problem);
+    resolve_rows(own, &shape);
+    share_out(own, husk_context_traits(plan->context), own->segment);
+    return husk__reduce_get_kernels(plan, "reduce/rows.cl", dtype_option(plan), "husk_reduce_rows",
+                                    "husk_reduce_rows_combine", scope);
+}
+
+static husk_status run_rows(const husk_plan *plan, husk_queue *queue, const void *given,
+                            const husk__scratch *scratch, const husk__scope *scope)
+{
+    const launch *own = plan->state;
+    const husk__arg more[] = {
+        HUSK__ARG_I64(own->run.extent),   HUSK__ARG_I64(own->run.strides[0]), HUSK__ARG_I64(own->run.strides[1]),
+        HUSK__ARG_I64(own->count),        HUSK__ARG_I64(own->segments),       HUSK__ARG_I64(own->segment),
+        HUSK__ARG_I64(own->units),        HUSK__ARG_I64(own->share),
+    };
+    return husk__reduce_run(plan, queue, given, scratch, more, sizeof more / sizeof *more, scope);
+}
+
+static const husk__configuration cpu_menu[] = {{.name = "1", .options = ""}};
+
+const husk__variant husk__reduce_rows = {
+    .name = "rows",
+    .family = HUSK__FAMILY_CPU,
+    .configurations = cpu_menu,
+    .configuration_count = 1,
+    .cost = cost_rows,
+    .workspace = workspace_rows,
+    .prepare = prepare_rows,
+    .run = run_rows,
+};
+
+// ---- columns: CPU devices, vectors across neighbouring results ----
+
+enum { COLUMNS_WIDTH = 1024, COLUMNS_LINES = 64 }; // WIDTH and LINES of cl/reduce/columns.cl
+
+static double cost_columns(const husk__candidate *candidate)
+{
+    geometry shape = husk__reduce_geometry_of(candidate->problem);
+    const husk__walk_dimension inner = husk__walk_take_last(&shape.kept);
+    const int64_t lanes = lanes_of(candidate->traits);
+    const double outer = (double)husk__walk_count(&shape.kept);
+    const double strips = (double)husk__divide_up(inner.extent, COLUMNS_WIDTH);
+    const double elements = (double)husk__round_up(inner.extent, lanes) * (double)shape.count;
+    return outer * (strips * (100.0 + 5.0 * (double)shape.count) + 3.0 * (double)inner.extent +
+                    elements * (inner.strides[0] == 1 ? 0.08 : 0.8));
+}
+
+// Strips as wide as there are columns, but no wider than its program's.
+static void resolve_columns(launch *own, geometry *shape, int64_t lanes)
+{
+    own->reduced = husk__walk_prepare(&shape->reduced);
+    own->inner = husk__walk_take_last(&shape->kept);
+    own->kept = husk__walk_prepare(&shape->kept);
+    const int64_t width = husk__min_i64(husk__round_up(own->inner.extent, lanes), COLUMNS_WIDTH);
+    own->width = (int32_t)width;
+    cut(own, husk__walk_count(&shape->kept) * husk__divide_up(own->inner.extent, width), COLUMNS_UNITS,
+        husk__min_i64(own->inner.extent, width), COLUMNS_LINES, SEGMENT);
+}
+
+static uint64_t workspace_columns(const husk__candidate *candidate)
+{
+    geometry shape = husk__reduce_geometry_of(candidate->problem);
+    launch own = {.rows = shape.rows, .count = shape.count};
+    resolve_columns(&own, &shape, lanes_of(candidate->traits));
+    return states_size(candidate, &own);
+}
+
+static husk_status prepare_columns(husk_plan *plan, const husk__scope *scope)
+{
+    const husk_device_traits *traits = husk_context_traits(plan->context);
+    launch *own = husk__reduce_make_launch(plan);
+    if (!own)
+        return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan");
+    geometry shape = husk__reduce_geometry_of(plan->problem);
+    resolve_columns(own, &shape, lanes_of(traits));
+    share_out(own, traits, own->segment * own->width);
+    return husk__reduce_get_kernels(plan, "reduce/columns.cl", dtype_option(plan), "husk_reduce_columns",
+                                    "husk_reduce_columns_combine", scope);
+}
+
+static husk_status run_columns(const husk_plan *plan, husk_queue *queue, const void *given,
+                               const husk__scratch *scratch, const husk__scope *scope)
+{
+    const launch *own = plan->state;
+    const husk__arg more[] = {
+        HUSK__ARG_I64(own->inner.extent), HUSK__ARG_I64(own->inner.strides[0]), HUSK__ARG_I64(own->inner.strides[1]),
+        HUSK__ARG_I64(own->count),        HUSK__ARG_I64(own->segments),         HUSK__ARG_I64(own->segment),
+        HUSK__ARG_I32(own->width),        HUSK__ARG_I64(own->units),            HUSK__ARG_I64(own->share),
+    };
+    return husk__reduce_run(plan, queue, given, scratch, more, sizeof more / sizeof *more, scope);
+}
+
+const husk__variant husk__reduce_columns = {
+    .name = "columns",
+    .family = HUSK__FAMILY_CPU,
+    .configurations = cpu_menu,
+    .configuration_count = 1,
+    .cost = cost_columns,
+    .workspace = workspace_columns,
+    .prepare = prepare_columns,
+    .run = run_columns,
+};
+
+// ---- workgroup: GPUs ----
+
+enum {
+    GPU_SEGMENT = 8192, // elements, at least
+    GPU_UNITS = 512,
+    GPU_GROUPS_PER_UNIT = 16
+};
+
+static bool supports_workgroup(const husk__candidate *candidate, char reason[HUSK__REASON_CAPACITY])
+{
+    const int32_t *values = candidate->configuration->values;
+    snprintf(reason, HUSK__REASON_CAPACITY, "needs work-groups of %d", values[0] * values[1]);
+    return (uint64_t)values[0] * (uint64_t)values[1] <= candidate->traits->work_group;
+}
+
+// Work-items that walk along what lies together in memory, and large work-groups where rows are long.
+static double cost_workgroup(const husk__candidate *candidate)
+{
+    geometry shape = husk__reduce_geometry_of(candidate->problem);
+    const int32_t *values = candidate->configuration->values;
+    const husk__walk_dimension run = take_run(&shape), inner = husk__walk_take_last(&shape.kept);
+    const bool is_along = values[0] == 1;
+    const bool wants_along = inner.extent == 1 || (run.extent > 1 && run.strides[0] <= inner.strides[0]);
+    const bool wants_large = (is_along ? shape.count : inner.extent * shape.count) >= 256;
+    const bool is_large = values[0] * values[1] >= 256;
+    return (is_along == wants_along ? 0.0 : 10.0) + (is_large == wants_large ? 0.0 : 1.0);
+}
+
+static void resolve_workgroup(launch *own, geometry *shape, const husk__configuration *configuration)
+{
+    own->run = take_run(shape);
+    own->reduced = husk__walk_prepare(&shape->reduced);
+    own->inner = husk__walk_take_last(&shape->kept);
+    own->kept = husk__walk_prepare(&shape->kept);
+    cut(own, husk__walk_count(&shape->kept) * husk__divide_up(own->inner.extent, configuration->values[0]),
+        GPU_UNITS, 1, 256, GPU_SEGMENT);
+}
+
+static uint64_t workspace_workgroup(const husk__candidate *candidate)
+{
+    geometry shape = husk__reduce_geometry_of(candidate->problem);
+    launch own = {.rows = shape.rows, .count = shape.count};
+    resolve_workgroup(&own, &shape, candidate->configuration);
+    return states_size(candidate, &own);
+}
+
+static husk_status prepare_workgroup(husk_plan *plan, const husk__scope *scope)
+{
+    const husk__configuration *configuration = plan->configuration;
+    launch *own = husk__reduce_make_launch(plan);
+    if (!own)
+        return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan");
+    geometry shape = husk__reduce_geometry_of(plan->problem);
+    resolve_workgroup(own, &shape, configuration);
+    const int64_t most = GPU_GROUPS_PER_UNIT * (int64_t)husk_context_traits(plan->context)->compute_units;
+    own->range = (husk__range){{(size_t)husk__min_i64(own->units, most), 1, 1},
+                               {(size_t)configuration->values[0], (size_t)configuration->values[1], 1}};
+    char options[128];
+    snprintf(options, sizeof options, "%s %s", dtype_option(plan), configuration->options);
+    return husk__reduce_get_kernels(plan, "reduce/workgroup.cl", options, "husk_reduce_workgroup",
+                                    "husk_reduce_workgroup_combine", scope);
+}
+
+static husk_status run_workgroup(const husk_plan *plan, husk_queue *queue, const void *given,
+                                 const husk__scratch *scratch, const husk__scope *scope)
+{
+    const launch *own = plan->state;
+    const husk__arg more[] = {
+        HUSK__ARG_I64(own->run.extent),       HUSK__ARG_I64(own->run.strides[0]),
+        HUSK__ARG_I64(own->run.strides[1]),   HUSK__ARG_I64(own->inner.extent),
+        HUSK__ARG_I64(own->inner.strides[0]), HUSK__ARG_I64(own->inner.strides[1]),
+        HUSK__ARG_I64(own->count),            HUSK__ARG_I64(own->segments),
+        HUSK__ARG_I64(own->segment),          HUSK__ARG_I64(own->units),
+    };
+    return husk__reduce_run(plan, queue, given, scratch, more, sizeof more / sizeof *more, scope);
+}
+
+// Work-items across rows, and along a row.
+static const husk__configuration workgroup_menu[] = {
+    {.name = "1x256", .options = "-DWG_INNER=1 -DWG_AXIS=256", .values = {1, 256}},
+    {.name = "1x64", .options = "-DWG_INNER=1 -DWG_AXIS=64", .values = {1, 64}},
+    {.name = "32x8", .options = "-DWG_INNER=32 -DWG_AXIS=8", .values = {32, 8}},
+    {.name = "16x4", .options = "-DWG_INNER=16 -DWG_AXIS=4", .values = {16, 4}},
+};
+
+const husk__variant husk__reduce_workgroup = {
+    .name = "workgroup",
+    .family = HUSK__FAMILY_GPU,
+    .configurations = workgroup_menu,
+    .configuration_count = 4,
+    .supports = supports_workgroup,
+    .cost = cost_workgroup,
+    .workspace = workspace_workgroup,
+    .prepare = prepare_workgroup,
+    .run = run_workgroup,
+};

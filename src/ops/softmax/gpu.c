@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: MIT
+// Softmax's variant for GPUs: choose -> launch. Kernel: cl/softmax/workgroup.cl.
+#include <stdio.h>
+
+#include "base/checked.h"
+#include "base/tensor.h"
+#include "ops/softmax/problem.h"
+
+typedef husk__softmax_problem problem;
+typedef husk__softmax_arguments arguments;
+typedef husk__softmax_geometry geometry;
+typedef husk__softmax_launch launch;
+
+// ---- workgroup: GPUs ----
+
+enum {
+    GPU_BLOCK = 4096, // elements of a long row that a work-group takes at least
+    GPU_GROUPS_PER_UNIT = 16
+};
+
+static int64_t workgroup_strips(const geometry *shape, const husk__configuration *configuration)
+{
+    return husk__strided_count(&shape->outer) *
+           husk__divide_up(shape->inner.extent, configuration->values[0]);
+}
+
+// Rows are cut where there are too few of them for the device. 0: they are not.
+static int32_t workgroup_block(const geometry *shape, const husk__configuration *configuration,
+                               const husk_device_traits *traits)
+{
+    const int64_t least = husk__max_i64(GPU_BLOCK, 16 * (int64_t)configuration->values[1]);
+    if (shape->axis.extent < 2 * least || husk__softmax_fills(traits, workgroup_strips(shape, configuration)))
+        return 0;
+    return (int32_t)least;
+}
+
+static bool supports_workgroup(const husk__candidate *candidate, char reason[HUSK__REASON_CAPACITY])
+{
+    const int32_t *values = candidate->configuration->values;
+    if ((uint64_t)values[0] * (uint64_t)values[1] > candidate->traits->work_group) {
+        snprintf(reason, HUSK__REASON_CAPACITY, "needs work-groups of %d", values[0] * values[1]);
+        return false;
+    }
+    return husk__softmax_supports(candidate, reason);
+}
+
+// Work-items that walk along what lies together in memory, and large work-groups where rows are long.
+static double cost_workgroup(const husk__candidate *candidate)
+{
+    const geometry shape = husk__softmax_geometry_of(candidate->problem);
+    const int32_t *values = candidate->configuration->values;
+    const bool is_along = values[0] == 1;
+    const bool wants_along = shape.inner.extent == 1 || shape.axis.x_stride <= shape.inner.x_stride;
+    const bool wants_large = (is_along ? shape.axis.extent : shape.inner.extent * shape.axis.extent) >= 256;
+    const bool is_large = values[0] * values[1] >= 256;
+    return (is_along == wants_along ? 0.0 : 10.0) + (is_large == wants_large ? 0.0 : 1.0);
+}
+
+static uint64_t workspace_workgroup(const husk__candidate *candidate)
+{
+    const geometry shape = husk__softmax_geometry_of(candidate->problem);
+    const husk__configuration *configuration = candidate->configuration;
+    const int32_t block = workgroup_block(&shape, configuration, candidate->traits);
+    if (!block)
+        return 0;
+    const int64_t blocks =
+        workgroup_strips(&shape, configuration) * husk__divide_up(shape.axis.extent, block);
+    return (uint64_t)(blocks * configuration->values[0]) * 2 * husk__accumulator_size(shape.dtype);
+}
+
+static husk_status prepare_workgroup(husk_plan *plan, const husk__scope *scope)
+{
+    const husk_device_traits *traits = husk_context_traits(plan->context);
+    const husk__configuration *configuration = plan->configuration;
+    launch *own = husk__softmax_make_launch(plan);
+    if (!own)
+        return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan");
+    own->block = workgroup_block(&own->shape, configuration, traits);
+    own->row_blocks = own->block ? (int32_t)husk__divide_up(own->shape.axis.extent, own->block) : 1;
+    own->units = workgroup_strips(&own->shape, configuration) * own->row_blocks;
+    const int64_t groups = husk__min_i64(own->units, GPU_GROUPS_PER_UNIT * (int64_t)traits->compute_units);
+    own->range = (husk__range){{(size_t)groups, 1, 1},
+                               {(size_t)configuration->values[0], (size_t)configuration->values[1], 1}};
+
+    const husk__strided_dimension axis = own->shape.axis;
+    const int64_t stride = husk__max_i64(axis.x_stride, axis.y_stride);
+    const bool needs_index_64 = husk__needs_index_64(plan->context, axis.extent * stride);
+    char options[128];
+    snprintf(options, sizeof options, "%s %s%s", husk__dtype_option(own->shape.dtype), configuration->options,
+             needs_index_64 ? " -DINDEX_64" : "");
+    const char *first = own->block ? "husk_softmax_workgroup_partial" : "husk_softmax_workgroup";
+    husk_status status =
+        husk__kernel_get(plan->context, "softmax/workgroup.cl", options, first, &own->kernels[0], scope);
+    if (status == HUSK_OK && own->block)
+        status = husk__kernel_get(plan->context, "softmax/workgroup.cl", options,
+                                  "husk_softmax_workgroup_apply", &own->kernels[1], scope);
+    return status;
+}
+
+static husk__arg *write_inner(const launch *own, bool has_y, husk__arg *end)
+{
+    *end++ = HUSK__ARG_I64(own->shape.inner.extent);
+    *end++ = HUSK__ARG_I64(own->shape.inner.x_stride);
+    if (has_y)
+        *end++ = HUSK__ARG_I64(own->shape.inner.y_stride);
+    if (own->block) {
+        *end++ = HUSK__ARG_I32(own->block);
+        *end++ = HUSK__ARG_I32(own->row_blocks);
+    }
+    *end++ = HUSK__ARG_I64(own->units);
+    return end;
+}
+
+static husk_status run_workgroup_partial(const launch *own, husk_queue *queue, const arguments *given,
+                                         const husk__scratch *scratch, const husk__scope *scope)
+{
+    husk__arg list[2 + HUSK__STRIDED_ARGS + 7], *end = list;
+    *end++ = HUSK__ARG_TENSOR(given->x);
+    *end++ = HUSK__ARG_BUFFER(scratch->buffer, 0, husk__accumulator_size(own->shape.dtype));
+    end = husk__strided_write_args(&own->shape.outer, end);
+    *end++ = HUSK__ARG_I32(own->shape.axis.extent);
+    *end++ = HUSK__ARG_I64(own->shape.axis.x_stride);
+    end = write_inner(own, false, end);
+    return husk__launch(queue, own->kernels[0], &own->range, list, (size_t)(end - list), scope);
+}
+
+static husk_status run_workgroup(const husk_plan *plan, husk_queue *queue, const void *untyped,
+                                 const husk__scratch *scratch, const husk__scope *scope)
+{
+    const launch *own = plan->state;
+    const problem *what = plan->problem;
+    const arguments *given = untyped;
+    husk__arg list[3 + HUSK__STRIDED_ARGS + 10], *end = list;
+    if (own->block) {
+        husk_status status = run_workgroup_partial(own, queue, given, scratch, scope);
+        if (status != HUSK_OK)
+            return status;
+    }
+    *end++ = HUSK__ARG_TENSOR(given->x);
+    *end++ = HUSK__ARG_TENSOR(given->y);
+    if (own->block)
+        *end++ = HUSK__ARG_BUFFER(scratch->buffer, 0, husk__accumulator_size(own->shape.dtype));
+    end = husk__strided_write_args(&own->shape.outer, end);
+    *end++ = HUSK__ARG_I32(own->shape.axis.extent);
+    *end++ = HUSK__ARG_I64(own->shape.axis.x_stride);
+    *end++ = HUSK__ARG_I64(own->shape.axis.y_stride);
+    end = write_inner(own, true, end);
+    *end++ = HUSK__ARG_I32(what->is_log);
+    return husk__launch(queue, own->kernels[own->block ? 1 : 0], &own->range, list, (size_t)(end - list),
+                        scope);
+}
+
+// Work-items across rows, and along a row.
+static const husk__configuration workgroup_menu[] = {
+    {.name = "1x256", .options = "-DWG_INNER=1 -DWG_AXIS=256", .values = {1, 256}},
+    {.name = "1x64", .options = "-DWG_INNER=1 -DWG_AXIS=64", .values = {1, 64}},
+    {.name = "32x8", .options = "-DWG_INNER=32 -DWG_AXIS=8", .values = {32, 8}},
+    {.name = "16x4", .options = "-DWG_INNER=16 -DWG_AXIS=4", .values = {16, 4}},
+};
+
+const husk__variant husk__softmax_workgroup = {
+    .name = "workgroup",
+    .family = HUSK__FAMILY_GPU,
+    .configurations = workgroup_menu,
+    .configuration_count = 4,
+    .supports = supports_workgroup,
+    .cost = cost_workgroup,
+    .workspace = workspace_workgroup,
+    .prepare = prepare_workgroup,
+    .run = run_workgroup,
+};
