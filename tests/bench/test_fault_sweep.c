@@ -17,7 +17,6 @@
 #include "support/environment.h"
 #include "support/faults/fault_layer.h"
 #include "support/faults/fault_memory.h"
-#include "support/figures.h"
 #include "support/support.h"
 
 // ---- what fails ----
@@ -472,7 +471,6 @@ START_TEST(enough_was_planted)
            "all well after %ld\n",
            cold.points, cold.answered, cold.survived, warm.points, warm.answered, warm.survived,
            cold.clean + warm.clean);
-    test_figure("points of operators", "%ld", cold.points + warm.points);
     ck_assert_int_eq(cold.clean + warm.clean, cold.points + warm.points);
     // Queries of the device and what else may be done without go on; most of what fails is told.
     ck_assert_int_gt(cold.answered, cold.survived);

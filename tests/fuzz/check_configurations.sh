@@ -4,7 +4,6 @@
 # off does not count, and wrong, void and missing ones have their exit status. Then which file configurations.sh gives
 # it.
 set -eu
-unset HUSK_TIER_FIGURES # what is made up here is no figure of the tier's
 program=$1 root=$2
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -6,7 +6,7 @@ set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck disable=SC2046 # names are words
 unset $(cat "$here/../tools/other_device.txt") HUSK_FUZZ_RUNS HUSK_FUZZ_UNTIL HUSK_FUZZ_UNTIL_CALLS HUSK_FUZZ_PIECE \
-    HUSK_FUZZ_SECONDS HUSK_FUZZ_OPTIONS HUSK_FUZZ_SEED HUSK_TIER_FIGURES
+    HUSK_FUZZ_SECONDS HUSK_FUZZ_OPTIONS HUSK_FUZZ_SEED
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 failed=0

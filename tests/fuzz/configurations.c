@@ -20,7 +20,6 @@
 #include "digest.h"
 #include "husk_contender.h"
 #include "random_calls.h"
-#include "support/figures.h"
 #include "text.h"
 #include "timer.h"
 
@@ -250,14 +249,6 @@ static void draw_and_run(run *r)
 
 // ---- what it came to ----
 
-static void note_figures(const row *all, int64_t rows_short)
-{
-    test_figure("configurations", "%" PRId64, all->counts[RIGHT]);
-    test_figure("over the bound", "%" PRId64, all->counts[WRONG] + all->counts[CRASHED]);
-    test_figure("void and drawn again", "%" PRId64, all->counts[VOID]);
-    test_figure("operators and gradients to go", "%" PRId64, rows_short);
-}
-
 static int print_table(const run *r)
 {
     row all = {0};
@@ -289,7 +280,6 @@ static int print_table(const run *r)
            " operators and gradients to go, %" PRId64 " of which too much is void; %s\n",
            all.counts[RIGHT], all.cases, all.counts[WRONG] + all.counts[CRASHED], all.counts[VOID],
            all.counts[REFUSED], rows_short, rows_void, r->o.path);
-    note_figures(&all, rows_short);
     return all.counts[WRONG] + all.counts[CRASHED] + rows_void + rows_given_up ? 1 : rows_short ? MORE_TO_DO : 0;
 }
 

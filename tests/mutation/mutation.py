@@ -210,17 +210,7 @@ def summary(draw, book):
     say(f"{len(killed)} of {len(counted)} killed{f' ({kinds})' if kinds else ''}, {len(survived)} survived, "
         f"{verdicts.count('')} to go; replaced: {stillborn} that did not compile, "
         f"{len(replaced) - stillborn} exempt; tree {book.tree}, {os.path.relpath(book.path, ROOT)}")
-    code = 2 if broken else 1 if survived else 3 if "" in verdicts else 0
-    return code, {"passed": len(killed), "failed": len(survived), "not run": verdicts.count(""), "killed": len(killed),
-                  "survived": len(survived), "to go": verdicts.count("")}
-
-
-def note(figures):
-    """For ./run tiers."""
-    path = os.environ.get("HUSK_TIER_FIGURES")
-    if path:
-        with open(path, "a", encoding="utf-8") as file:
-            file.writelines(f"{name}={value}\n" for name, value in figures.items())
+    return 2 if broken else 1 if survived else 3 if "" in verdicts else 0
 
 
 def main():
@@ -247,7 +237,7 @@ def main():
             print(f"replaced ({'exempt' if site.id in draw.exempt else 'does not compile'}): {site}")
         return 0
     if options.summary:
-        return summary(draw, book)[0]
+        return summary(draw, book)
     copy = None
 
     def stop(number, frame):
@@ -273,9 +263,7 @@ def main():
     except stages.TreeChanged:
         say(f"the tree was changed: what was being asked says nothing of {book.tree}")
         return 2
-    code, figures = summary(draw, book)
-    note(figures)
-    return code
+    return summary(draw, book)
 
 
 if __name__ == "__main__":

@@ -254,10 +254,10 @@ def check_verdicts(found):
             book = mutation.Book(mutation.ROOT, folder)
             os.makedirs(os.path.join(folder, "pocl"))
             run = mutation.Run(FakeCopy(folder, answers), book, False)
-            unfinished, _ = mutation.summary(draw, book)
+            unfinished = mutation.summary(draw, book)
             for site in draw.chosen({})[0]:
                 run.mutant(site)
-            ended, _ = mutation.summary(draw, mutation.Book(mutation.ROOT, folder)) # as read from the file
+            ended = mutation.summary(draw, mutation.Book(mutation.ROOT, folder)) # as read from the file
         said = said.getvalue()
         check(f"verdicts where {what}", (unfinished, ended) == (3, status) and line in said, said)
     # One that is only slow is not seen; and a book whose last line is half there is read up to it.
@@ -271,7 +271,7 @@ def check_verdicts(found):
             run.mutant(site)
         with open(book.path, "a", encoding="utf-8") as file:
             file.write('{"stage": "ops/so')
-        ended, _ = mutation.summary(draw, mutation.Book(mutation.ROOT, folder))
+        ended = mutation.summary(draw, mutation.Book(mutation.ROOT, folder))
         mutation.Book(mutation.ROOT, folder).write(stage="ops/softmax", good=True, seconds=1.0)
         known = mutation.Book(mutation.ROOT, folder).stages
     check("what is only slow is not seen", ended == 1 and "0 of 3 killed, 3 survived" in said.getvalue(),

@@ -20,7 +20,6 @@
 #include "cache_mutation.h"
 #include "cache_program.h"
 #include "support/environment.h"
-#include "support/figures.h"
 #include "support/support.h"
 
 // ---- what the driver is given ----
@@ -146,7 +145,6 @@ START_TEST(no_damaged_binary_reaches_the_driver)
     printf(
         "%d damaged entries met by contexts: all built anew with right results, %d of them given to the driver\n",
         MUTATIONS, given_damaged);
-    test_figure("mutated entries built anew", "%d", MUTATIONS);
     cache_entry_free(&other);
 }
 END_TEST

@@ -3,7 +3,6 @@
 # self_test.sh SOAK: a short soak passes, and fails by name with a wrong result, with host memory that is lost, and with
 # an OpenCL object that is.
 set -eu
-unset HUSK_TIER_FIGURES # what is planted here is no figure of the tier's
 soak=$1
 out=$(mktemp)
 trap 'rm -f "$out"' EXIT

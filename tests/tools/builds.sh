@@ -8,7 +8,6 @@
 set -eu
 root=$1 jobs=$2
 shift 2
-figures=${HUSK_TIER_FIGURES:-/dev/null}
 passed=0 failed=0 absent=0 bad=""
 
 # Newer compilers warn of more; the newest that is here.
@@ -77,5 +76,5 @@ for compiler in "$gcc" "$clang"; do
         -DCMAKE_C_COMPILER="$compiler"
 done
 
-printf 'passed=%d\nfailed=%d\nnot run=%d\n' "$passed" "$failed" "$absent" >> "$figures"
+echo "$passed tests passed, $failed failed, $absent were not run"
 [ -z "$bad" ] || { echo "Failed:$bad"; exit 1; }
