@@ -887,7 +887,7 @@ START_TEST(another_platform_is_refused)
     char command[400], reason[BENCH_REASON_TEXT];
     strcpy(folder + sizeof folder - 7, "XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(folder));
-    json_t *pocl = bench_result_read(HUSK_SOURCE_DIR "/bench/results/pocl-3.1-zen4-2c-standard.json", reason);
+    json_t *pocl = bench_result_read(HUSK_TESTS_DIR "/bench/data/cpu_result.json", reason);
     ck_assert_msg(pocl != NULL, "%s", reason);
     json_t *oclgrind = json_deep_copy(pocl), *device = json_object_get(oclgrind, "device");
     json_object_del(oclgrind, "devices");

@@ -12,7 +12,7 @@
 
 #include "output.h"
 
-#define KEPT HUSK_SOURCE_DIR "/bench/results/pocl-3.1-zen4-2c-standard.json"
+#define KEPT HUSK_TESTS_DIR "/bench/data/cpu_result.json"
 
 static char folder[] = "/tmp/husk-test-files-XXXXXX", output[1 << 16];
 

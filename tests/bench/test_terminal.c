@@ -29,8 +29,8 @@ static int run(int columns, const char *arguments)
 {
     char command[2048];
     const struct winsize size = {.ws_row = 24, .ws_col = (unsigned short)columns};
-    snprintf(command, sizeof command, "cd '%s/bench/results' && HUSK_TUNING='%s' NO_COLOR=1 TERM=xterm exec '%s' %s",
-             HUSK_SOURCE_DIR, strncmp(arguments, "tune", 4) ? "0" : database, HUSK_CLBENCH,
+    snprintf(command, sizeof command, "cd '%s/bench/data' && HUSK_TUNING='%s' NO_COLOR=1 TERM=xterm exec '%s' %s",
+             HUSK_TESTS_DIR, strncmp(arguments, "tune", 4) ? "0" : database, HUSK_CLBENCH,
              arguments); // where names of files are short
     const int master = posix_openpt(O_RDWR | O_NOCTTY);
     ck_assert_int_ge(master, 0);
@@ -184,10 +184,11 @@ START_TEST(every_line_fits_the_terminal)
         "doctor --help",
         "list",
         "list --suite training",
-        "compare pocl-3.1-zen4-2c.json pocl-3.1-zen4-2c-standard.json",
-        ("compare pocl-3.1-zen4-2c.json pocl-3.1-zen4-2c-standard.json pocl-3.1-zen5-2c.json pocl-3.1-zen4-2c.json "
-         "pocl-3.1-zen4-2c.json"),
-        "history show pocl-3.1-zen4-2c.json",
+        "compare earlier_result.json cpu_result.json",
+        ("compare earlier_result.json cpu_result.json old_form_result.json earlier_result.json gpu_result.json "
+         "two_devices_result.json"),
+        "history show earlier_result.json",
+        "history show two_devices_result.json",
         "history",
         "devices -q",
         "run -n --suite training",

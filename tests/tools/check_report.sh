@@ -3,14 +3,14 @@
 # check_report.sh CLBENCH FOLDER [RESULT.json...]: looks at a report with a browser, as wide as a desk's screen and as a
 # telephone: nothing may be said on its console, nothing may be wider than the window (but what scrolls by itself), and
 # no text may be cut off. The pictures go to FOLDER: desktop.png and phone.png. Without RESULT the report is of results
-# that are kept in bench/results. Without Chromium it says so and leaves with 77.
+# that are kept in tests/bench/data. Without Chromium it says so and leaves with 77.
 set -eu
 clbench=$1
 folder=$2
 shift 2
 root=$(cd "$(dirname "$0")/../.." && pwd)
-kept=$root/bench/results/pocl-3.1
-[ $# -gt 0 ] || set -- "$kept-zen4-2c.json" "$kept-zen5-2c.json" "$kept-zen4-2c-training.json"
+kept=$root/tests/bench/data
+[ $# -gt 0 ] || set -- "$kept/cpu_result.json" "$kept/old_form_result.json" "$kept/earlier_result.json"
 
 browser=""
 for name in chromium chromium-browser google-chrome; do
