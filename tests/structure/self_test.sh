@@ -312,4 +312,44 @@ caught 'husk_f: not_swept.txt has it, and the ABI has not' "$here/check_swept.sh
 put tests/structure/not_swept.txt 'husk_c:'
 caught 'husk_c: no sweep of faults calls it' "$here/check_swept.sh" .
 
+# Circles: of includes, of symbols, and of one of each.
+round() { # round WORDS: check_circles.sh fails and says them
+    count=$((count + 1))
+    if output=$("$here/check_circles.sh" "$house" "$house/build"); then
+        echo "not caught: $1"
+        exit 1
+    fi
+    if ! printf '%s\n' "$output" | grep -qF -- "$1"; then
+        printf 'caught, but not as "%s":\n%s\n' "$1" "$output"
+        exit 1
+    fi
+}
+three() { # three files of a folder, each of which has what it says
+    build
+    mkdir -p build/src/CMakeFiles/a.dir/base
+    put src/base/one.c "$source" '#include "base/one.h"' "$1"
+    put src/base/two.c "$source" '#include "base/two.h"' "$2"
+    put src/base/three.c "$source" '#include "base/three.h"' "$3"
+    for name in one two three; do
+        put "src/base/$name.h" "$header"
+        "${CC:-cc}" -c -Isrc -o "build/src/CMakeFiles/a.dir/base/$name.c.o" "src/base/$name.c"
+    done
+}
+three 'int one(void); int one(void) { return 1; }' 'int one(void); int two(void); int two(void) { return one(); }' \
+    'int two(void); int three(void); int three(void) { return two(); }'
+"$here/check_circles.sh" "$house" "$house/build" > /dev/null || { echo "a circle where there is none"; exit 1; }
+put src/base/one.h "$header" '#include "base/two.h"'
+round 'src/base/two -> src/base/one: one'
+three 'int three(void); int one(void); int one(void) { return three(); }' \
+    'int one(void); int two(void); int two(void) { return one(); }' \
+    'int two(void); int three(void); int three(void) { return two(); }'
+round 'src/base/one -> src/base/three: three'
+build
+mkdir build
+put src/select/op.h "$header" '#include "select/plan.h"'
+put src/select/plan.c "$source" '#include "select/op.h"' '#include "select/plan.h"'
+put src/select/plan.h "$header"
+round 'src/select/plan -> src/select/op: select/op.h'
+build
+
 echo "$count planted breaches, all caught"
