@@ -6,8 +6,8 @@
 
 PyTorch (Debian: python3-torch) computes them in double from small inputs that f32 holds exactly. What PyTorch
 does not have (ONNX's GRU, padding that differs at the two ends, average pooling with dilation) is put together
-from plain tensor operations. The results are C initialisers, one file an operator, included by
-tests/ref/test_golden_*.c. They are committed: the tests need no Python.
+from plain tensor operations. The results are tables in FAMILY.safetensors (golden_file.py), which
+tests/ref/test_golden_*.c read. They are committed: the tests need no Python.
 """
 import itertools
 import math
@@ -16,6 +16,9 @@ import sys
 
 import torch
 import torch.nn.functional as F
+
+sys.dont_write_bytecode = True
+from golden_file import Array, params, rounded, row, write_tables
 
 torch.set_num_threads(1)
 
@@ -32,7 +35,7 @@ ACTIVATIONS = {
 }
 
 
-# --- Inputs and C text -----------------------------------------------------------------------------------
+# --- Inputs and arrays -----------------------------------------------------------------------------------
 
 
 def random(*shape, limit=48, unit=32):
@@ -47,55 +50,14 @@ def distinct(*shape):
     return ((torch.randperm(count) - count // 2).double() / 16).reshape(shape)
 
 
-def number(value):
-    if math.isnan(value):
-        return "NAN"
-    if math.isinf(value):
-        return "INFINITY" if value > 0 else "-INFINITY"
-    return repr(value) if len(repr(value)) <= 9 else "%.13g" % value
-
-
-def lines(words, indent):
-    text, line = [], indent
-    for word in words:
-        if len(line) + len(word) + 2 > 110:
-            text.append(line.rstrip())
-            line = indent
-        line += word + ", "
-    return "\n".join(text + [line.rstrip().rstrip(",")])
-
-
 def array(tensor):
     if tensor is None:
-        return "    {0}"
-    shape = ", ".join(str(extent) for extent in tensor.shape)
-    values = [number(value) for value in tensor.double().flatten().tolist()]
-    return "    {%d, {%s}, (const double[]){\n%s}}" % (tensor.dim(), shape, lines(values or ["0"], "        "))
-
-
-def params(**fields):
-    def text(value):
-        if isinstance(value, (tuple, list)):
-            return "{" + ", ".join(str(v) for v in value) + "}"
-        if isinstance(value, float):
-            return repr(value) + "f"
-        return str(int(value)) if isinstance(value, bool) else str(value)
-
-    given = [f".{name} = {text(value)}" for name, value in fields.items() if value is not None]
-    return "    {" + ", ".join(given or ["0"]) + "}"
-
-
-def doubles(text):
-    """Params whose numbers are doubles."""
-    return text.replace("f,", ",").replace("f}", "}")
-
-
-def row(name, *parts):
-    return "{\n    \"%s\",\n%s\n},\n" % (name, ",\n".join(parts))
+        return None
+    return Array(tensor.shape, [rounded(value) for value in tensor.double().flatten().tolist()])
 
 
 def several(tensors):
-    return "    {\n" + ",\n".join(array(t.detach()) for t in tensors) + "\n    }"
+    return [array(t.detach()) for t in tensors]
 
 
 def f32(value):
@@ -195,8 +157,8 @@ def dropout():
         y = x * kept * (0.0 if p == 1 else 1 / (1 - f32(p)))
         dy = random(*x.shape)
         dx, = torch.autograd.grad(y, x, dy)
-        return row(name, params(p=float(p), seed=f"{seed}u", offset=f"{offset}u"), array(x.detach()),
-                   array(y.detach()), array(dy), array(dx))
+        return row(name, params(p=float(p), seed=seed, offset=offset), array(x.detach()), array(y.detach()), array(dy),
+                   array(dx))
 
     yield case("half", random(7, 6), 0.5, 1)
     yield case("a tenth", random(3, 5, 4), 0.1, 0x123456789abcdef0, 7)
@@ -233,7 +195,8 @@ def rotary():
         x = random(*shape).requires_grad_()
         length, turned = shape[2], options.get("rotary_dimension", shape[3])
         at = torch.arange(length) + options.get("first_position", 0) if positions is None else positions
-        angles = at[..., None].double() * f32(options.get("base", 10000.0)) ** (-torch.arange(0, turned, 2).double() / turned)
+        exponents = -torch.arange(0, turned, 2).double() / turned
+        angles = at[..., None].double() * f32(options.get("base", 10000.0)) ** exponents
         cosines = sines = None
         cosine, sine = angles.cos(), angles.sin()
         if tables:
@@ -291,8 +254,8 @@ def quantize():
             scale, zero = torch.tensor(scale), torch.tensor(zero)
             q = torch.quantize_per_channel(x.float(), scale.double(), zero, axis, kinds[kind])
         scale = scale.float().double()
-        return row(name, params(**given), "    %d" % (kind == "u8"), array(x), array(scale), array(zero),
-                   array(q.int_repr()), array(q.dequantize()))
+        return row(name, params(**given), int(kind == "u8"), array(x), array(scale), array(zero), array(q.int_repr()),
+                   array(q.dequantize()))
 
     ties = torch.tensor([0.5, 1.5, 2.5, -0.5, -1.5, -2.5, 0.0, 126.5, 127.5, 200.0, -128.5, -129.0, -300.0]).double()
     yield case("ties and ends", "i8", ties, 1.0, 0)
@@ -318,7 +281,7 @@ def quantized_finish(sums, scale, bias, act, c, shape):
 
 
 def quantization(c):
-    return "    {%r, %d}" % (float(c[0]), c[1]) if c else "    {0, 0}"
+    return params(scale=float(c[0]), zero=c[1]) if c else {}
 
 
 def quantized_gemm():
@@ -326,7 +289,7 @@ def quantized_gemm():
         sums = (a.long() - zero) @ b.long()  # PyTorch's own integers
         y = quantized_finish(sums, None if scale is None else 0.5 * scale, bias, act, c, (-1,))
         return row(name, params(activation="HUSK_ACT_" + act), quantization((0.5, zero)), quantization(c),
-                   "    HUSK_" + ("U8" if a.max() > 127 else "I8"), "    HUSK_" + output, array(a), array(b),
+                   "HUSK_" + ("U8" if a.max() > 127 else "I8"), "HUSK_" + output, array(a), array(b),
                    array(scale), array(bias), array(y))
 
     def scales(n):
@@ -350,7 +313,7 @@ def quantized_conv():
         out = quantized_finish(sums, None if scale is None else 0.5 * scale, bias, act, y, (-1,) + (1,) * (x.dim() - 2))
         given = params(activation="HUSK_ACT_" + act, groups=groups, **options)
         return row(name, given, quantization((0.5, zero)), quantization(y),
-                   "    HUSK_" + ("U8" if x.max() > 127 else "I8"), "    HUSK_" + output, array(x), array(w),
+                   "HUSK_" + ("U8" if x.max() > 127 else "I8"), "HUSK_" + output, array(x), array(w),
                    array(scale), array(bias), array(out))
 
     def scales(n):
@@ -436,7 +399,7 @@ def gemm():
             c = torch.full_like(out, float("nan"))  # not read
         given = params(transpose_a=ta or None, transpose_b=tb or None, activation="HUSK_ACT_" + act,
                        activation_slope=slope if act == "LEAKY_RELU" else None)
-        return row(name, given, f"    {alpha!r}f, {beta!r}f", array(a), array(b), array(bias), array(c),
+        return row(name, given, alpha, beta, array(a), array(b), array(bias), array(c),
                    array(ACTIVATIONS[act](out, slope)))
 
     for ta, tb in itertools.product((False, True), repeat=2):
@@ -755,7 +718,7 @@ def gemm_backward():
         found = iter(gradients(ACTIVATIONS[act](out, slope), dy, *inputs))
         given = params(transpose_a=ta or None, transpose_b=tb or None, activation="HUSK_ACT_" + act,
                        activation_slope=slope if act == "LEAKY_RELU" else None)
-        return row(name, given, f"    {alpha!r}f, {beta!r}f", array(a), array(b), array(bias), array(c), array(dy),
+        return row(name, given, alpha, beta, array(a), array(b), array(bias), array(c), array(dy),
                    *(array(next(found) if t is not None else None) for t in (a, b, bias, c)))
 
     for ta, tb in itertools.product((False, True), repeat=2):
@@ -827,7 +790,7 @@ def copy():
              "I64": torch.int64, "U8": torch.uint8}
 
     def case(name, x, y, from_type="F32", to_type="F32"):
-        return row(name, f"    HUSK_{from_type}, HUSK_{to_type}", array(x), array(y))
+        return row(name, f"HUSK_{from_type}", f"HUSK_{to_type}", array(x), array(y))
 
     def conversion(from_type, to_type, x):
         return case(f"{from_type} to {to_type}", x, x.to(types[from_type]).to(types[to_type]), from_type, to_type)
@@ -842,7 +805,8 @@ def copy():
     for to_type in ("I32", "I64"):
         yield conversion("F32", to_type, torch.cat([numbers, -numbers]))
     yield conversion("F32", "U8", numbers)
-    fine = torch.tensor([1 + 1 / 2048, 1 + 3 / 2048, 2049, 2051, 65504, 65520, 2 ** -10, 70000, 257, 259, -1 - 1 / 256]).double()
+    fine = torch.tensor([1 + 1 / 2048, 1 + 3 / 2048, 2049, 2051, 65504, 65520, 2 ** -10, 70000, 257, 259,
+                         -1 - 1 / 256]).double()
     for to_type in ("F16", "BF16"):
         yield conversion("F32", to_type, fine)
     for from_type in ("I32", "I64"):
@@ -887,14 +851,14 @@ def attention():
         p = s.softmax(-1)
         rate = f32(options.get("dropout", 0.0))
         if rate:
-            seed, offset = int(options["seed"][:-1]), int(options["offset"][:-1])
+            seed, offset = options["seed"], options["offset"]
             words = [philox([i // 4, 0, offset, 0], [seed, 0])[i % 4] for i in range(p.numel())]
             kept = torch.tensor([float(word >= round(rate * 2**32)) for word in words]).double().reshape(p.shape)
             p = p * kept / (1 - rate)
         y = p @ wide(v)
         dy = random(*y.shape)
         return row(name, params(**options), array(q.detach()), array(k.detach()), array(v.detach()),
-                   "    %d" % (mask is not None and mask.dtype == torch.uint8), array(mask), array(y.detach()),
+                   int(mask is not None and mask.dtype == torch.uint8), array(mask), array(y.detach()),
                    array(s.logsumexp(-1).detach()), array(dy), *(array(g) for g in gradients(y, dy, q, k, v)))
 
     yield case("plain", 2, 2, 2, 3, 4, 6, 6)
@@ -912,7 +876,7 @@ def attention():
     yield case("boolean mask", 2, 2, 2, 3, 4, 4, 4, boolean)
     yield case("boolean mask, causal", 1, 2, 2, 3, 4, 4, 4, torch.tensor([1, 1, 0, 1], dtype=torch.uint8),
                causal="HUSK_CAUSAL_TOP_LEFT")
-    yield case("dropout", 2, 2, 1, 3, 5, 4, 4, dropout=0.4, seed="7u", offset="3u")
+    yield case("dropout", 2, 2, 1, 3, 5, 4, 4, dropout=0.4, seed=7, offset=3)
     yield case("large scores", 1, 1, 1, 3, 4, 4, 4, scale=30.0)
 
 
@@ -920,8 +884,7 @@ def rnn():
     def text(cell, x, lengths, h0, c0, weights, y, h_n, c_n, **fields):
         parts = [params(cell="HUSK_RNN_" + cell, **fields), array(x),
                  array(torch.tensor(lengths) if lengths is not None else None), array(h0), array(c0)]
-        rows = ["    {%s}" % ",\n".join(array(part) for part in weight) for weight in weights]
-        return parts + ["    (const golden_weights[]){\n%s}" % ",\n".join(rows), array(y), array(h_n), array(c_n)]
+        return parts + [[array(part) for weight in weights for part in weight], array(y), array(h_n), array(c_n)]
 
     def module(cell, inputs, hidden, layers, bidirectional, bias):
         kinds = {"TANH": torch.nn.RNN, "RELU": torch.nn.RNN, "LSTM": torch.nn.LSTM, "GRU": torch.nn.GRU}
@@ -993,9 +956,7 @@ def rnn_backward():
         text = [params(cell="HUSK_RNN_" + cell, **fields), array(x),
                 array(torch.tensor(lengths) if lengths is not None else None), array(h0), array(c0)]
         for rows in (weights, of_weights):
-            rows = ["    {%s}" % ",\n".join(array(part if part is None else part.detach()) for part in weight)
-                    for weight in rows]
-            text.append("    (const golden_weights[]){\n%s}" % ",\n".join(rows))
+            text.append([array(part if part is None else part.detach()) for weight in rows for part in weight])
         return row(name, *text, *(array(part) for part in (gradients + [None])[:3]),
                    *(array(part) for part in of_starts))
 
@@ -1138,9 +1099,10 @@ def loss():
         dloss = random(*y.shape)
         dx, = torch.autograd.grad(y, x, dloss)
         own = dict(beta=1.0 if kind in ("SMOOTH_ABSOLUTE", "HUBER") else None, ignore_index=-100)
-        fields = params(kind="HUSK_LOSS_" + kind, reduction="HUSK_LOSS_" + reduction.upper(), **{**own, **(options or {})})
+        fields = params(kind="HUSK_LOSS_" + kind, reduction="HUSK_LOSS_" + reduction.upper(),
+                        **{**own, **(options or {})})
         labels = "HUSK_I64" if target.dtype == torch.int64 else "HUSK_F32"
-        return row(f"{kind}, {reduction}{name}", fields, "    " + labels,
+        return row(f"{kind}, {reduction}{name}", fields, labels,
                    *(array(part) for part in (x.detach(), target, weight, positive, y.detach(), dloss, dx)))
 
     for reduction in ("mean", "sum", "none"):
@@ -1162,7 +1124,8 @@ def loss():
         yield case("", "MEAN_SQUARE", random(3, 5), random(3, 5), reduction)
         yield case("", "ABSOLUTE", random(3, 5), random(3, 5), reduction)
         yield case("", "SMOOTH_ABSOLUTE", random(3, 5), random(3, 5), reduction)
-        yield case(", beta", "SMOOTH_ABSOLUTE", random(3, 5), random(3, 5), reduction, beta=0.25, options=dict(beta=0.25))
+        yield case(", beta", "SMOOTH_ABSOLUTE", random(3, 5), random(3, 5), reduction, beta=0.25,
+                   options=dict(beta=0.25))
         yield case("", "HUBER", random(3, 5), random(3, 5), reduction)
         yield case(", beta", "HUBER", random(3, 5), random(3, 5), reduction, delta=0.25, options=dict(beta=0.25))
         yield case("", "BINARY_LOGITS", random(3, 5), random(3, 5, limit=32).abs(), reduction)
@@ -1244,7 +1207,7 @@ def grad_scale():
         parameter = torch.nn.Parameter(torch.zeros_like(x))
         parameter.grad = x.clone()
         torch.nn.utils.clip_grad_value_([parameter], limit)
-        return row(name, params(factor=1.0, limit=limit), "    1", f"    {float(not torch.isfinite(x).all())!r}", array(x),
+        return row(name, params(factor=1.0, limit=limit), 1.0, float(not torch.isfinite(x).all()), array(x),
                    array(parameter.grad))
 
     yield value("clip by value", 0.5, random(4, 5))
@@ -1253,7 +1216,7 @@ def grad_scale():
     for name, extra in (("unscale", []), ("unscale, infinite", [math.inf]), ("unscale, NaN", [float("nan")])):
         x = torch.cat([random(9), torch.tensor(extra).double()])
         found = float(not torch.isfinite(x).all())
-        yield row(name, params(factor=1.0, divides=1), "    1024.0", f"    {found!r}", array(x), array(x * (1 / 1024.0)))
+        yield row(name, params(factor=1.0, divides=1), 1024.0, found, array(x), array(x * (1 / 1024.0)))
 
 
 def optimizer():
@@ -1268,7 +1231,7 @@ def optimizer():
         for g in gradients:
             w.grad = g.clone()
             step.step()
-        fields = doubles(params(kind="HUSK_OPTIMIZER_" + kind, rate=0.125, **options))
+        fields = params(kind="HUSK_OPTIMIZER_" + kind, rate=0.125, **options)
         return row(f"{kind}{name}", fields, array(before), array(gradients), array(w.detach()))
 
     betas = dict(betas=(0.75, 0.9375), eps=2.0 ** -10)
@@ -1291,7 +1254,7 @@ def optimizer():
 
 
 def optimizer_scaled():
-    """GradScaler's step written out, which PyTorch has for GPUs alone: unscaled, and none where something is infinite."""
+    """GradScaler's step written out, which PyTorch has for GPUs alone: unscaled; none where something is infinite."""
     scale = 1024.0
     for kind, make in (("SGD", lambda w: torch.optim.SGD(w, lr=0.125, momentum=0.75)),
                        ("RMSPROP", lambda w: torch.optim.RMSprop(w, lr=0.125, alpha=0.75, eps=2.0 ** -10)),
@@ -1317,7 +1280,7 @@ def optimizer_scaled():
             fields["beta2"] = 0.9375
         if kind == "ADAMW":
             fields["weight_decay"] = 0.25
-        yield row(kind, doubles(params(**fields)), f"    {scale!r}", array(before), array(grads), array(torch.tensor(skips)),
+        yield row(kind, params(**fields), scale, array(before), array(grads), array(torch.tensor(skips)),
                   array(w.detach()))
 
 
@@ -1360,16 +1323,12 @@ OPERATORS = [
 
 
 def main():
-    folder = sys.argv[1] if len(sys.argv) > 1 else os.path.dirname(os.path.abspath(__file__))
+    tables = {}
     for operator in OPERATORS:
-        path = os.path.join(folder, f"golden_{operator.__name__}.inc")
-        with open(path, "w", encoding="ascii") as file:
-            file.write("/* SPDX-License-Identifier: MIT */\n")
-            file.write(f"/* Made by make_golden.py with PyTorch {torch.__version__}. Do not edit. */\n")
-            torch.manual_seed(20150416)  # anew for each, so that a new case changes one file alone
-            rows = list(operator())
-            file.writelines(rows)
-        print(f"{path}: {len(rows)} cases, {os.path.getsize(path)} bytes")
+        torch.manual_seed(20150416)  # anew for each, so that a new case changes one table alone
+        tables[operator.__name__] = list(operator())
+    folder = sys.argv[1] if len(sys.argv) > 1 else os.path.dirname(os.path.abspath(__file__))
+    write_tables(folder, f"make_golden.py, PyTorch {torch.__version__}", tables)
 
 
 main()

@@ -5,8 +5,8 @@
     python3 tests/golden/make_onnx.py [FOLDER]
 
 ONNX's own reference (PyPI: onnx, its onnx.reference) computes them in double from small inputs that f32 holds exactly.
-The results are C initialisers, one file an operator, included by tests/ref/test_golden_onnx.c. They are committed: the
-tests need no Python.
+The results are tables in FAMILY.safetensors (golden_file.py), which tests/ref/test_golden_onnx.c reads. They are
+committed: the tests need no Python.
 """
 import math
 import os
@@ -16,6 +16,9 @@ import numpy as np
 import onnx
 from onnx import helper
 from onnx.reference import ReferenceEvaluator
+
+sys.dont_write_bytecode = True
+from golden_file import Array, params, rounded, row, write_tables
 
 draw = np.random.default_rng(1)
 
@@ -45,55 +48,11 @@ def run(op, inputs, outputs=1, domain="", opset=22, **attributes):
     return ReferenceEvaluator(helper.make_model(graph, opset_imports=opsets)).run(None, feed)
 
 
-# --- C text --------------------------------------------------------------------------------------------------
-
-
-def number(value):
-    if math.isnan(value):
-        return "NAN"
-    if math.isinf(value):
-        return "INFINITY" if value > 0 else "-INFINITY"
-    return repr(value) if len(repr(value)) <= 9 else "%.13g" % value
-
-
-def lines(words, indent):
-    text, line = [], indent
-    for word in words:
-        if len(line) + len(word) > 118:
-            text.append(line.rstrip())
-            line = indent
-        line += word + ", "
-    return "\n".join(text + [line.rstrip(", ")])
-
-
 def array(values):
     if values is None:
-        return "    {0}"
+        return None
     values = np.asarray(values)
-    shape = ", ".join(str(extent) for extent in values.shape)
-    words = [number(float(value)) for value in values.astype(np.float64).flatten()]
-    return "    {%d, {%s}, (const double[]){\n%s}}" % (values.ndim, shape, lines(words or ["0"], "        "))
-
-
-def params(**fields):
-    def text(value):
-        if isinstance(value, (tuple, list)):
-            return "{" + ", ".join(str(v) for v in value) + "}"
-        if isinstance(value, float):
-            return repr(value) + "f"
-        return str(value)
-
-    given = [f".{name} = {text(value)}" for name, value in fields.items() if value is not None]
-    return "    {" + ", ".join(given or ["0"]) + "}"
-
-
-def doubles(text):
-    """Params whose numbers are doubles."""
-    return text.replace("f,", ",").replace("f}", "}")
-
-
-def row(name, *parts):
-    return '{\n    "%s",\n%s\n},\n' % (name, ",\n".join(parts))
+    return Array(values.shape, [rounded(float(value)) for value in values.astype(np.float64).flatten()])
 
 
 # --- The operators -------------------------------------------------------------------------------------------
@@ -252,7 +211,7 @@ def onnx_optimizer():
                            norm_coefficient=0.25)
         fields = params(kind="HUSK_OPTIMIZER_SGD", rate=0.125, momentum=0.75, dampening=None if nesterov else 0.5,
                         weight_decay=0.25, nesterov=nesterov or None)
-        yield row("Momentum" + (", nesterov" if nesterov else ""), doubles(fields), array(before), array(gradients),
+        yield row("Momentum" + (", nesterov" if nesterov else ""), fields, array(before), array(gradients),
                   array(after))
     x, v, h, gradients = random(5), np.zeros(5), np.zeros(5), random(3, 5)
     before, after = x, x
@@ -261,7 +220,7 @@ def onnx_optimizer():
                           beta=0.9375, epsilon=2.0**-10, norm_coefficient=0.25, norm_coefficient_post=0.0)
     fields = params(kind="HUSK_OPTIMIZER_ADAM", rate=0.125, beta=0.75, beta2=0.9375, epsilon=2.0**-10,
                     weight_decay=0.25)
-    yield row("Adam", doubles(fields), array(before), array(gradients), array(after))
+    yield row("Adam", fields, array(before), array(gradients), array(after))
 
 
 def onnx_concat():
@@ -288,13 +247,9 @@ def onnx_unary():
 
 
 if __name__ == "__main__":
-    folder = sys.argv[1] if len(sys.argv) > 1 else os.path.dirname(os.path.abspath(__file__))
+    tables = {}
     for make in (onnx_softmax, onnx_reduce, onnx_pool, onnx_conv_transpose, onnx_quantize, onnx_one_hot, onnx_pad,
                  onnx_norm, onnx_loss, onnx_optimizer, onnx_concat, onnx_unary):
-        path = os.path.join(folder, f"golden_{make.__name__}.inc")
-        rows = list(make())
-        with open(path, "w", encoding="ascii") as file:
-            file.write("/* SPDX-License-Identifier: MIT */\n")
-            file.write(f"/* Made by make_onnx.py with onnx {onnx.__version__}. Do not edit. */\n")
-            file.write("".join(rows))
-        print(f"{path}: {len(rows)} cases")
+        tables[make.__name__] = list(make())
+    folder = sys.argv[1] if len(sys.argv) > 1 else os.path.dirname(os.path.abspath(__file__))
+    write_tables(folder, f"make_onnx.py, onnx {onnx.__version__}", tables)
