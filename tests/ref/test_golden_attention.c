@@ -7,19 +7,21 @@
 #include "support/golden.h"
 #include "support/main.h"
 
-static const struct golden_attention {
+struct golden_attention {
     const char *name;
     husk_attention_params params;
     golden_array q, k, v;
     int is_boolean;
     golden_array mask, y, log_sum_exp, dy, dq, dk, dv;
-} golden_attention[] = {
-#include "golden/golden_attention.inc"
 };
+
+static golden_table golden_attention =
+    GOLDEN_TABLE("attention", "attention", struct golden_attention, GOLDEN_ATTENTION, name, q, k, v,
+                 is_boolean, mask, y, log_sum_exp, dy, dq, dk, dv);
 
 START_TEST(test_attention)
 {
-    const struct golden_attention *golden = &golden_attention[_i / 2];
+    const struct golden_attention *golden = golden_case(&golden_attention, _i / 2);
     golden_lay_out(_i % 2 != 0);
     husk_ref_array q = golden_make(&golden->q, HUSK_F32), k = golden_make(&golden->k, HUSK_F32);
     husk_ref_array v = golden_make(&golden->v, HUSK_F32);
@@ -61,7 +63,7 @@ int main(void)
 {
     Suite *suite = suite_create("golden_attention");
     TCase *cases = tcase_create("golden_attention");
-    tcase_add_loop_test(cases, test_attention, 0, 2 * GOLDEN_COUNT(golden_attention));
+    tcase_add_loop_test(cases, test_attention, 0, 2 * golden_load(&golden_attention));
     suite_add_tcase(suite, cases);
     return test_main(suite);
 }

@@ -9,17 +9,18 @@
 
 enum { INPUTS = 3 };
 
-static const struct golden_concat {
+struct golden_concat {
     const char *name;
     husk_concat_params params;
     golden_array inputs[INPUTS], y, dy, gradients[INPUTS];
-} golden_concat[] = {
-#include "golden/golden_concat.inc"
 };
+
+static golden_table golden_concat =
+    GOLDEN_TABLE("layout", "concat", struct golden_concat, GOLDEN_CONCAT, name, inputs, y, dy, gradients);
 
 START_TEST(test_concat)
 {
-    const struct golden_concat *golden = &golden_concat[_i / 2];
+    const struct golden_concat *golden = golden_case(&golden_concat, _i / 2);
     golden_lay_out(_i % 2 != 0);
     husk_ref_array inputs[INPUTS], y = golden_make_output(&golden->y), dy = golden_make(&golden->dy, HUSK_F32);
     const int32_t axis = golden->params.axis + (golden->params.axis < 0 ? golden->y.rank : 0);
@@ -51,7 +52,7 @@ int main(void)
 {
     Suite *suite = suite_create("golden_concat");
     TCase *cases = tcase_create("golden_concat");
-    tcase_add_loop_test(cases, test_concat, 0, 2 * GOLDEN_COUNT(golden_concat));
+    tcase_add_loop_test(cases, test_concat, 0, 2 * golden_load(&golden_concat));
     suite_add_tcase(suite, cases);
     return test_main(suite);
 }

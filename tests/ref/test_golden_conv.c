@@ -8,29 +8,30 @@
 #include "support/golden.h"
 #include "support/main.h"
 
-static const struct golden_conv {
+struct golden_conv {
     const char *name;
     husk_conv_params params;
     golden_array x, w, bias, y;
-} golden_conv[] = {
-#include "golden/golden_conv.inc"
 };
 
-static const struct golden_conv_backward {
+static golden_table golden_conv =
+    GOLDEN_TABLE("conv", "conv", struct golden_conv, GOLDEN_CONV, name, x, w, bias, y);
+
+struct golden_conv_backward {
     const char *name;
     husk_conv_params params;
     golden_array x, w, dy, dx, dw, dbias;
-} golden_conv_backward[] = {
-#include "golden/golden_conv_backward.inc"
 };
 
-static const struct golden_conv golden_conv_transpose[] = {
-#include "golden/golden_conv_transpose.inc"
-};
+static golden_table golden_conv_backward = GOLDEN_TABLE("conv", "conv_backward", struct golden_conv_backward,
+                                                        GOLDEN_CONV, name, x, w, dy, dx, dw, dbias);
+
+static golden_table golden_conv_transpose =
+    GOLDEN_TABLE("conv", "conv_transpose", struct golden_conv, GOLDEN_CONV, name, x, w, bias, y);
 
 START_TEST(test_conv)
 {
-    const struct golden_conv *golden = &golden_conv[_i / 2];
+    const struct golden_conv *golden = golden_case(&golden_conv, _i / 2);
     golden_lay_out(_i % 2 != 0);
     husk_ref_array x = golden_make(&golden->x, HUSK_F32), w = golden_make(&golden->w, HUSK_F32);
     husk_ref_array bias = golden_make_optional(&golden->bias, HUSK_F32), y = golden_make_output(&golden->y);
@@ -48,7 +49,7 @@ END_TEST
 
 START_TEST(test_conv_backward)
 {
-    const struct golden_conv_backward *golden = &golden_conv_backward[_i / 2];
+    const struct golden_conv_backward *golden = golden_case(&golden_conv_backward, _i / 2);
     golden_lay_out(_i % 2 != 0);
     husk_ref_array x = golden_make(&golden->x, HUSK_F32), w = golden_make(&golden->w, HUSK_F32);
     husk_ref_array dy = golden_make(&golden->dy, HUSK_F32);
@@ -78,7 +79,7 @@ END_TEST
 
 START_TEST(test_conv_transpose)
 {
-    const struct golden_conv *golden = &golden_conv_transpose[_i / 2];
+    const struct golden_conv *golden = golden_case(&golden_conv_transpose, _i / 2);
     golden_lay_out(_i % 2 != 0);
     husk_ref_array x = golden_make(&golden->x, HUSK_F32), w = golden_make(&golden->w, HUSK_F32);
     husk_ref_array bias = golden_make_optional(&golden->bias, HUSK_F32), y = golden_make_output(&golden->y);
@@ -100,9 +101,9 @@ int main(void)
 {
     Suite *suite = suite_create("golden_conv");
     TCase *cases = tcase_create("golden_conv");
-    tcase_add_loop_test(cases, test_conv, 0, 2 * GOLDEN_COUNT(golden_conv));
-    tcase_add_loop_test(cases, test_conv_backward, 0, 2 * GOLDEN_COUNT(golden_conv_backward));
-    tcase_add_loop_test(cases, test_conv_transpose, 0, 2 * GOLDEN_COUNT(golden_conv_transpose));
+    tcase_add_loop_test(cases, test_conv, 0, 2 * golden_load(&golden_conv));
+    tcase_add_loop_test(cases, test_conv_backward, 0, 2 * golden_load(&golden_conv_backward));
+    tcase_add_loop_test(cases, test_conv_transpose, 0, 2 * golden_load(&golden_conv_transpose));
     suite_add_tcase(suite, cases);
     return test_main(suite);
 }

@@ -14,57 +14,64 @@
 #include "support/golden.h"
 #include "support/main.h"
 
-static const struct golden_activation {
+struct golden_activation {
     const char *name;
     husk_activation_params params;
     golden_array x, y;
-} golden_activation[] = {
-#include "golden/golden_activation.inc"
 };
 
-static const struct golden_activation_backward {
+static golden_table golden_activation =
+    GOLDEN_TABLE("elementwise", "activation", struct golden_activation, GOLDEN_ACTIVATION, name, x, y);
+
+struct golden_activation_backward {
     const char *name;
     husk_activation_params params;
     golden_array x, y, dy, dx;
-} golden_activation_backward[] = {
-#include "golden/golden_activation_backward.inc"
 };
 
-static const struct golden_unary {
+static golden_table golden_activation_backward =
+    GOLDEN_TABLE("elementwise", "activation_backward", struct golden_activation_backward, GOLDEN_ACTIVATION,
+                 name, x, y, dy, dx);
+
+struct golden_unary {
     const char *name;
     husk_unary_params params;
     golden_array x, y, dy, dx;
-} golden_unary[] = {
-#include "golden/golden_unary.inc"
 };
 
-static const struct golden_binary {
+static golden_table golden_unary =
+    GOLDEN_TABLE("elementwise", "unary", struct golden_unary, GOLDEN_UNARY, name, x, y, dy, dx);
+
+struct golden_binary {
     const char *name;
     husk_binary_params params;
     golden_array a, b, y, dy, da, db;
-} golden_binary[] = {
-#include "golden/golden_binary.inc"
 };
 
-static const struct golden_dropout {
+static golden_table golden_binary =
+    GOLDEN_TABLE("elementwise", "binary", struct golden_binary, GOLDEN_BINARY, name, a, b, y, dy, da, db);
+
+struct golden_dropout {
     const char *name;
     husk_dropout_params params;
     golden_array x, y, dy, dx;
-} golden_dropout[] = {
-#include "golden/golden_dropout.inc"
 };
 
-static const struct golden_copy {
+static golden_table golden_dropout =
+    GOLDEN_TABLE("elementwise", "dropout", struct golden_dropout, GOLDEN_DROPOUT, name, x, y, dy, dx);
+
+struct golden_copy {
     const char *name;
     husk_dtype from, to;
     golden_array x, y;
-} golden_copy[] = {
-#include "golden/golden_copy.inc"
 };
+
+static golden_table golden_copy =
+    GOLDEN_TABLE("layout", "copy", struct golden_copy, GOLDEN_NO_PARAMS, name, from, to, x, y);
 
 START_TEST(test_activation)
 {
-    const struct golden_activation *golden = &golden_activation[_i / 2];
+    const struct golden_activation *golden = golden_case(&golden_activation, _i / 2);
     golden_lay_out(_i % 2 != 0);
     husk_ref_array x = golden_make(&golden->x, HUSK_F32), y = golden_make_output(&golden->y);
     husk_ref_activation op = {.params = &golden->params, .x = &x};
@@ -79,7 +86,7 @@ END_TEST
 
 START_TEST(test_activation_backward)
 {
-    const struct golden_activation_backward *golden = &golden_activation_backward[_i / 2];
+    const struct golden_activation_backward *golden = golden_case(&golden_activation_backward, _i / 2);
     golden_lay_out(_i % 2 != 0);
     husk_ref_array x = golden_make_optional(&golden->x, HUSK_F32);
     husk_ref_array y = golden_make_optional(&golden->y, HUSK_F32);
@@ -100,7 +107,7 @@ END_TEST
 
 START_TEST(test_unary)
 {
-    const struct golden_unary *golden = &golden_unary[_i / 2];
+    const struct golden_unary *golden = golden_case(&golden_unary, _i / 2);
     golden_lay_out(_i % 2 != 0);
     husk_ref_array x = golden_make(&golden->x, HUSK_F32), y = golden_make_output(&golden->y);
     husk_ref_array dy = golden_make(&golden->dy, HUSK_F32), dx = golden_make_output(&golden->dx);
@@ -126,7 +133,7 @@ END_TEST
 
 START_TEST(test_binary)
 {
-    const struct golden_binary *golden = &golden_binary[_i / 2];
+    const struct golden_binary *golden = golden_case(&golden_binary, _i / 2);
     golden_lay_out(_i % 2 != 0);
     husk_ref_array a = golden_make(&golden->a, HUSK_F32), b = golden_make(&golden->b, HUSK_F32);
     husk_ref_array y = golden_make_output(&golden->y);
@@ -157,7 +164,7 @@ END_TEST
 
 START_TEST(test_dropout)
 {
-    const struct golden_dropout *golden = &golden_dropout[_i / 2];
+    const struct golden_dropout *golden = golden_case(&golden_dropout, _i / 2);
     golden_lay_out(_i % 2 != 0);
     husk_ref_array x = golden_make(&golden->x, HUSK_F32), y = golden_make_output(&golden->y);
     husk_ref_array dy = golden_make(&golden->dy, HUSK_F32), dx = golden_make_output(&golden->dx);
@@ -180,7 +187,7 @@ END_TEST
 
 START_TEST(test_copy)
 {
-    const struct golden_copy *golden = &golden_copy[_i / 2];
+    const struct golden_copy *golden = golden_case(&golden_copy, _i / 2);
     golden_lay_out(_i % 2 != 0);
     husk_ref_array x = golden_make(&golden->x, golden->from), y = golden_make_output(&golden->y);
     husk_ref_copy op = {.x = &x, .dtype = golden->to, .rank = golden->y.rank};
@@ -250,12 +257,12 @@ int main(void)
 {
     Suite *suite = suite_create("golden_elementwise");
     TCase *cases = tcase_create("golden_elementwise");
-    tcase_add_loop_test(cases, test_activation, 0, 2 * GOLDEN_COUNT(golden_activation));
-    tcase_add_loop_test(cases, test_activation_backward, 0, 2 * GOLDEN_COUNT(golden_activation_backward));
-    tcase_add_loop_test(cases, test_unary, 0, 2 * GOLDEN_COUNT(golden_unary));
-    tcase_add_loop_test(cases, test_binary, 0, 2 * GOLDEN_COUNT(golden_binary));
-    tcase_add_loop_test(cases, test_dropout, 0, 2 * GOLDEN_COUNT(golden_dropout));
-    tcase_add_loop_test(cases, test_copy, 0, 2 * GOLDEN_COUNT(golden_copy));
+    tcase_add_loop_test(cases, test_activation, 0, 2 * golden_load(&golden_activation));
+    tcase_add_loop_test(cases, test_activation_backward, 0, 2 * golden_load(&golden_activation_backward));
+    tcase_add_loop_test(cases, test_unary, 0, 2 * golden_load(&golden_unary));
+    tcase_add_loop_test(cases, test_binary, 0, 2 * golden_load(&golden_binary));
+    tcase_add_loop_test(cases, test_dropout, 0, 2 * golden_load(&golden_dropout));
+    tcase_add_loop_test(cases, test_copy, 0, 2 * golden_load(&golden_copy));
     tcase_add_test(cases, test_copy_by_way_of_f32);
     tcase_add_test(cases, test_copy_to_ends);
     tcase_add_test(cases, test_philox);

@@ -1,34 +1,36 @@
 // SPDX-License-Identifier: MIT
 // ctest: timeout=60
 // Matrix multiplication: the reference against golden vectors from PyTorch (support/golden.h).
-#include <math.h>
 #include <stdlib.h>
 
 #include "ref/gemm/gemm.h"
 #include "support/golden.h"
 #include "support/main.h"
 
-static const struct golden_gemm {
+struct golden_gemm {
     const char *name;
     husk_gemm_params params;
     float alpha, beta;
     golden_array a, b, bias, c, out;
-} golden_gemm[] = {
-#include "golden/golden_gemm.inc"
 };
 
-static const struct golden_gemm_backward {
+static golden_table golden_gemm =
+    GOLDEN_TABLE("gemm", "gemm", struct golden_gemm, GOLDEN_GEMM, name, alpha, beta, a, b, bias, c, out);
+
+struct golden_gemm_backward {
     const char *name;
     husk_gemm_params params;
     float alpha, beta;
     golden_array a, b, bias, c, dy, da, db, dbias, dc; // what the activation reads and writes is the reference's
-} golden_gemm_backward[] = {
-#include "golden/golden_gemm_backward.inc"
 };
+
+static golden_table golden_gemm_backward =
+    GOLDEN_TABLE("gemm", "gemm_backward", struct golden_gemm_backward, GOLDEN_GEMM, name, alpha, beta, a, b,
+                 bias, c, dy, da, db, dbias, dc);
 
 START_TEST(test_gemm)
 {
-    const struct golden_gemm *golden = &golden_gemm[_i / 2];
+    const struct golden_gemm *golden = golden_case(&golden_gemm, _i / 2);
     golden_lay_out(_i % 2 != 0);
     husk_ref_array a = golden_make(&golden->a, HUSK_F32), b = golden_make(&golden->b, HUSK_F32);
     husk_ref_array bias = golden_make_optional(&golden->bias, HUSK_F32);
@@ -70,7 +72,7 @@ static void expect_gemm_gradient(const struct golden_gemm_backward *golden, husk
 
 START_TEST(test_gemm_backward)
 {
-    const struct golden_gemm_backward *golden = &golden_gemm_backward[_i / 2];
+    const struct golden_gemm_backward *golden = golden_case(&golden_gemm_backward, _i / 2);
     golden_lay_out(_i % 2 != 0);
     husk_ref_array a = golden_make(&golden->a, HUSK_F32), b = golden_make(&golden->b, HUSK_F32);
     husk_ref_array bias = golden_make_optional(&golden->bias, HUSK_F32);
@@ -113,8 +115,8 @@ int main(void)
 {
     Suite *suite = suite_create("golden_gemm");
     TCase *cases = tcase_create("golden_gemm");
-    tcase_add_loop_test(cases, test_gemm, 0, 2 * GOLDEN_COUNT(golden_gemm));
-    tcase_add_loop_test(cases, test_gemm_backward, 0, 2 * GOLDEN_COUNT(golden_gemm_backward));
+    tcase_add_loop_test(cases, test_gemm, 0, 2 * golden_load(&golden_gemm));
+    tcase_add_loop_test(cases, test_gemm_backward, 0, 2 * golden_load(&golden_gemm_backward));
     suite_add_tcase(suite, cases);
     return test_main(suite);
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // ctest: timeout=60
 // Norms of gradients and their clipping: the reference against golden vectors from PyTorch (support/golden.h).
-#include <math.h>
 #include <stdlib.h>
 
 #include "ref/optimizer/grad_norm.h"
@@ -12,27 +11,29 @@
 enum { TENSORS = 3 };
 
 // clipped: the list after clip_grad_norm_.
-static const struct golden_grad_norm {
+struct golden_grad_norm {
     const char *name;
     husk_grad_norm_params params;
     golden_array tensors[TENSORS], norm, clipped[TENSORS];
-} golden_grad_norm[] = {
-#include "golden/golden_grad_norm.inc"
 };
 
-static const struct golden_grad_scale {
+static golden_table golden_grad_norm = GOLDEN_TABLE("optimizer", "grad_norm", struct golden_grad_norm,
+                                                    GOLDEN_GRAD_NORM, name, tensors, norm, clipped);
+
+struct golden_grad_scale {
     const char *name;
     husk_grad_scale_params params;
     double by, found;
     golden_array before, after;
-} golden_grad_scale[] = {
-#include "golden/golden_grad_scale.inc"
 };
+
+static golden_table golden_grad_scale = GOLDEN_TABLE("optimizer", "grad_scale", struct golden_grad_scale,
+                                                     GOLDEN_GRAD_SCALE, name, by, found, before, after);
 
 // In double the coefficient is that of PyTorch's f32 parameters but for max_norm's and 1e-6's own rounding.
 START_TEST(test_norm)
 {
-    const struct golden_grad_norm *golden = &golden_grad_norm[_i / 2];
+    const struct golden_grad_norm *golden = golden_case(&golden_grad_norm, _i / 2);
     golden_lay_out(_i % 2 != 0);
     husk_ref_array arrays[TENSORS];
     const husk_ref_array *list[TENSORS];
@@ -58,7 +59,7 @@ END_TEST
 
 START_TEST(test_scale)
 {
-    const struct golden_grad_scale *golden = &golden_grad_scale[_i / 2];
+    const struct golden_grad_scale *golden = golden_case(&golden_grad_scale, _i / 2);
     golden_lay_out(_i % 2 != 0);
     husk_ref_array before = golden_make(&golden->before, HUSK_F32), after = golden_make_output(&golden->after);
     husk_ref_grad_scale op = {.params = &golden->params, .before = &before, .by = golden->by};
@@ -76,8 +77,8 @@ int main(void)
 {
     Suite *suite = suite_create("golden_grad");
     TCase *cases = tcase_create("golden_grad");
-    tcase_add_loop_test(cases, test_norm, 0, 2 * GOLDEN_COUNT(golden_grad_norm));
-    tcase_add_loop_test(cases, test_scale, 0, 2 * GOLDEN_COUNT(golden_grad_scale));
+    tcase_add_loop_test(cases, test_norm, 0, 2 * golden_load(&golden_grad_norm));
+    tcase_add_loop_test(cases, test_scale, 0, 2 * golden_load(&golden_grad_scale));
     suite_add_tcase(suite, cases);
     return test_main(suite);
 }

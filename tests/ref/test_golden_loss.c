@@ -1,25 +1,26 @@
 // SPDX-License-Identifier: MIT
 // ctest: timeout=60
 // Losses: the reference against golden vectors from PyTorch (support/golden.h).
-#include <math.h>
 #include <stdlib.h>
 
 #include "ref/loss/loss.h"
 #include "support/golden.h"
 #include "support/main.h"
 
-static const struct golden_loss {
+struct golden_loss {
     const char *name;
     husk_loss_params params;
     husk_dtype target_dtype;
     golden_array x, target, weight, positive_weight, loss, dloss, dx;
-} golden_loss[] = {
-#include "golden/golden_loss.inc"
 };
+
+static golden_table golden_loss =
+    GOLDEN_TABLE("loss", "loss", struct golden_loss, GOLDEN_LOSS, name, target_dtype, x, target, weight,
+                 positive_weight, loss, dloss, dx);
 
 START_TEST(test_loss)
 {
-    const struct golden_loss *golden = &golden_loss[_i / 2];
+    const struct golden_loss *golden = golden_case(&golden_loss, _i / 2);
     golden_lay_out(_i % 2 != 0);
     husk_ref_array x = golden_make(&golden->x, HUSK_F32);
     husk_ref_array target = golden_make(&golden->target, golden->target_dtype);
@@ -69,7 +70,7 @@ int main(void)
 {
     Suite *suite = suite_create("golden_loss");
     TCase *cases = tcase_create("golden_loss");
-    tcase_add_loop_test(cases, test_loss, 0, 2 * GOLDEN_COUNT(golden_loss));
+    tcase_add_loop_test(cases, test_loss, 0, 2 * golden_load(&golden_loss));
     tcase_add_test(cases, test_long_labels);
     suite_add_tcase(suite, cases);
     return test_main(suite);

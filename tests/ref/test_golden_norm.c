@@ -8,15 +8,18 @@
 #include "support/golden.h"
 #include "support/main.h"
 
-static const struct golden_norm {
+struct golden_norm {
     const char *name;
     husk_norm_params params;
     golden_array x, scale, bias, running_mean, running_variance;
     golden_array y, mean, rstd, running_mean_after, running_variance_after; // five outputs, one after another
     golden_array dy, dx, dscale, dbias;                                     // three gradients
-} golden_norm[] = {
-#include "golden/golden_norm.inc"
 };
+
+static golden_table golden_norm =
+    GOLDEN_TABLE("norm", "norm", struct golden_norm, GOLDEN_NORM, name, x, scale, bias, running_mean,
+                 running_variance, y, mean, rstd, running_mean_after, running_variance_after, dy, dx, dscale,
+                 dbias);
 
 // A mean that double rounds by more than y may err in f64.
 START_TEST(test_mean_between_doubles)
@@ -81,7 +84,7 @@ START_TEST(test_norm)
 {
     static const char *const output_names[] = {"y", "mean", "rstd", "running mean", "running variance"};
     static const char *const gradient_names[] = {"dx", "dscale", "dbias"};
-    const struct golden_norm *golden = &golden_norm[_i / 2];
+    const struct golden_norm *golden = golden_case(&golden_norm, _i / 2);
     const golden_array *outputs = &golden->y, *gradients = &golden->dx;
     golden_lay_out(_i % 2 != 0);
     norm_case c;
@@ -138,7 +141,7 @@ int main(void)
     Suite *suite = suite_create("golden_norm");
     TCase *cases = tcase_create("golden_norm");
     tcase_add_test(cases, test_mean_between_doubles);
-    tcase_add_loop_test(cases, test_norm, 0, 2 * GOLDEN_COUNT(golden_norm));
+    tcase_add_loop_test(cases, test_norm, 0, 2 * golden_load(&golden_norm));
     tcase_add_test(cases, test_running_statistics);
     suite_add_tcase(suite, cases);
     return test_main(suite);

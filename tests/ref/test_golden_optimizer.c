@@ -7,27 +7,30 @@
 #include "support/golden.h"
 #include "support/main.h"
 
-static const struct golden_optimizer {
+struct golden_optimizer {
     const char *name;
     husk_optimizer_params params;
     golden_array before, gradients, after; // gradients: [steps, elements]
-} golden_optimizer[] = {
-#include "golden/golden_optimizer.inc"
 };
 
-static const struct golden_optimizer_scaled {
+static golden_table golden_optimizer = GOLDEN_TABLE("optimizer", "optimizer", struct golden_optimizer,
+                                                    GOLDEN_OPTIMIZER, name, before, gradients, after);
+
+struct golden_optimizer_scaled {
     const char *name;
     husk_optimizer_params params;
     double scale;
     golden_array before, gradients, skips, after; // skips: [steps], 1 where a step is none
-} golden_optimizer_scaled[] = {
-#include "golden/golden_optimizer_scaled.inc"
 };
+
+static golden_table golden_optimizer_scaled =
+    GOLDEN_TABLE("optimizer", "optimizer_scaled", struct golden_optimizer_scaled, GOLDEN_OPTIMIZER, name,
+                 scale, before, gradients, skips, after);
 
 // Of gradients that are divided by a loss scale, after which steps that are not finite are left out.
 START_TEST(test_scaled)
 {
-    const struct golden_optimizer_scaled *golden = &golden_optimizer_scaled[_i];
+    const struct golden_optimizer_scaled *golden = golden_case(&golden_optimizer_scaled, _i);
     golden_lay_out(false);
     const int64_t count = golden->before.shape[0];
     husk_optimizer_params params = golden->params;
@@ -78,7 +81,7 @@ END_TEST
 
 START_TEST(test_optimizer)
 {
-    const struct golden_optimizer *golden = &golden_optimizer[_i];
+    const struct golden_optimizer *golden = golden_case(&golden_optimizer, _i);
     golden_lay_out(false);
     const int64_t count = golden->before.shape[0];
     husk_optimizer_params params = golden->params;
@@ -104,8 +107,8 @@ int main(void)
 {
     Suite *suite = suite_create("golden_optimizer");
     TCase *cases = tcase_create("golden_optimizer");
-    tcase_add_loop_test(cases, test_optimizer, 0, GOLDEN_COUNT(golden_optimizer));
-    tcase_add_loop_test(cases, test_scaled, 0, GOLDEN_COUNT(golden_optimizer_scaled));
+    tcase_add_loop_test(cases, test_optimizer, 0, golden_load(&golden_optimizer));
+    tcase_add_loop_test(cases, test_scaled, 0, golden_load(&golden_optimizer_scaled));
     tcase_add_test(cases, test_division);
     suite_add_tcase(suite, cases);
     return test_main(suite);

@@ -7,17 +7,18 @@
 #include "support/golden.h"
 #include "support/main.h"
 
-static const struct golden_pad {
+struct golden_pad {
     const char *name;
     husk_pad_params params;
     golden_array x, y, dy, dx;
-} golden_pad[] = {
-#include "golden/golden_pad.inc"
 };
+
+static golden_table golden_pad =
+    GOLDEN_TABLE("layout", "pad", struct golden_pad, GOLDEN_PAD, name, x, y, dy, dx);
 
 START_TEST(test_pad)
 {
-    const struct golden_pad *golden = &golden_pad[_i / 2];
+    const struct golden_pad *golden = golden_case(&golden_pad, _i / 2);
     golden_lay_out(_i % 2 != 0);
     husk_ref_array x = golden_make(&golden->x, HUSK_F32), y = golden_make_output(&golden->y);
     husk_ref_array dy = golden_make(&golden->dy, HUSK_F32), dx = golden_make_output(&golden->dx);
@@ -41,7 +42,7 @@ int main(void)
 {
     Suite *suite = suite_create("golden_pad");
     TCase *cases = tcase_create("golden_pad");
-    tcase_add_loop_test(cases, test_pad, 0, 2 * GOLDEN_COUNT(golden_pad));
+    tcase_add_loop_test(cases, test_pad, 0, 2 * golden_load(&golden_pad));
     suite_add_tcase(suite, cases);
     return test_main(suite);
 }

@@ -1,32 +1,33 @@
 // SPDX-License-Identifier: MIT
 // ctest: timeout=60
 // Pooling: the reference against golden vectors from PyTorch (support/golden.h).
-#include <math.h>
 #include <stdlib.h>
 
 #include "ref/pool/pool.h"
 #include "support/golden.h"
 #include "support/main.h"
 
-static const struct golden_pool {
+struct golden_pool {
     const char *name;
     husk_pool_params params;
     golden_array x, y, indices;
-} golden_pool[] = {
-#include "golden/golden_pool.inc"
 };
 
-static const struct golden_pool_backward {
+static golden_table golden_pool =
+    GOLDEN_TABLE("pool", "pool", struct golden_pool, GOLDEN_POOL, name, x, y, indices);
+
+struct golden_pool_backward {
     const char *name;
     husk_pool_params params;
     golden_array x, dy, dx;
-} golden_pool_backward[] = {
-#include "golden/golden_pool_backward.inc"
 };
+
+static golden_table golden_pool_backward =
+    GOLDEN_TABLE("pool", "pool_backward", struct golden_pool_backward, GOLDEN_POOL, name, x, dy, dx);
 
 START_TEST(test_pool)
 {
-    const struct golden_pool *golden = &golden_pool[_i / 2];
+    const struct golden_pool *golden = golden_case(&golden_pool, _i / 2);
     golden_lay_out(_i % 2 != 0);
     husk_ref_array x = golden_make(&golden->x, HUSK_F32), y = golden_make_output(&golden->y);
     husk_ref_array indices = {0};
@@ -51,7 +52,7 @@ END_TEST
 // Maxima are found in x, and by the indices that forward gives.
 START_TEST(test_pool_backward)
 {
-    const struct golden_pool_backward *golden = &golden_pool_backward[_i / 2];
+    const struct golden_pool_backward *golden = golden_case(&golden_pool_backward, _i / 2);
     golden_lay_out(_i % 2 != 0);
     husk_ref_array x = golden_make(&golden->x, HUSK_F32), dy = golden_make(&golden->dy, HUSK_F32);
     husk_ref_array dx = golden_make_output(&golden->dx);
@@ -78,8 +79,8 @@ int main(void)
 {
     Suite *suite = suite_create("golden_pool");
     TCase *cases = tcase_create("golden_pool");
-    tcase_add_loop_test(cases, test_pool, 0, 2 * GOLDEN_COUNT(golden_pool));
-    tcase_add_loop_test(cases, test_pool_backward, 0, 2 * GOLDEN_COUNT(golden_pool_backward));
+    tcase_add_loop_test(cases, test_pool, 0, 2 * golden_load(&golden_pool));
+    tcase_add_loop_test(cases, test_pool_backward, 0, 2 * golden_load(&golden_pool_backward));
     suite_add_tcase(suite, cases);
     return test_main(suite);
 }

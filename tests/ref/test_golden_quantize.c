@@ -10,18 +10,20 @@
 #include "support/golden.h"
 #include "support/main.h"
 
-static const struct golden_quantize {
+struct golden_quantize {
     const char *name;
     husk_quantize_params params;
     int is_unsigned;
     golden_array x, scale, zero, y, back;
-} golden_quantize[] = {
-#include "golden/golden_quantize.inc"
 };
+
+static golden_table golden_quantize =
+    GOLDEN_TABLE("quantized", "quantize", struct golden_quantize, GOLDEN_QUANTIZE, name, is_unsigned, x,
+                 scale, zero, y, back);
 
 START_TEST(test_quantize)
 {
-    const struct golden_quantize *golden = &golden_quantize[_i / 2];
+    const struct golden_quantize *golden = golden_case(&golden_quantize, _i / 2);
     const husk_dtype dtype = golden->is_unsigned ? HUSK_U8 : HUSK_I8;
     golden_lay_out(_i % 2 != 0);
     husk_ref_array x = golden_make(&golden->x, HUSK_F32), scale = golden_make(&golden->scale, HUSK_F32);
@@ -43,19 +45,22 @@ START_TEST(test_quantize)
 }
 END_TEST
 
-static const struct golden_quantized_gemm {
+struct golden_quantized_gemm {
     const char *name;
     husk_quantized_gemm_params params;
     husk_quantization a_quantization, c_quantization;
     husk_dtype a_dtype, c_dtype;
     golden_array a, b, scale, bias, c;
-} golden_quantized_gemm[] = {
-#include "golden/golden_quantized_gemm.inc"
 };
+
+static golden_table golden_quantized_gemm =
+    GOLDEN_TABLE("quantized", "quantized_gemm", struct golden_quantized_gemm, GOLDEN_QUANTIZED_GEMM, name,
+                 a_quantization.scale, a_quantization.zero, c_quantization.scale, c_quantization.zero,
+                 a_dtype, c_dtype, a, b, scale, bias, c);
 
 START_TEST(test_quantized_gemm)
 {
-    const struct golden_quantized_gemm *golden = &golden_quantized_gemm[_i / 2];
+    const struct golden_quantized_gemm *golden = golden_case(&golden_quantized_gemm, _i / 2);
     golden_lay_out(_i % 2 != 0);
     husk_ref_array a = golden_make(&golden->a, golden->a_dtype), b = golden_make(&golden->b, HUSK_I8);
     husk_ref_array scale = golden_make_optional(&golden->scale, HUSK_F32);
@@ -79,19 +84,22 @@ START_TEST(test_quantized_gemm)
 }
 END_TEST
 
-static const struct golden_quantized_conv {
+struct golden_quantized_conv {
     const char *name;
     husk_quantized_conv_params params;
     husk_quantization x_quantization, y_quantization;
     husk_dtype x_dtype, y_dtype;
     golden_array x, w, scale, bias, y;
-} golden_quantized_conv[] = {
-#include "golden/golden_quantized_conv.inc"
 };
+
+static golden_table golden_quantized_conv =
+    GOLDEN_TABLE("quantized", "quantized_conv", struct golden_quantized_conv, GOLDEN_CONV, name,
+                 x_quantization.scale, x_quantization.zero, y_quantization.scale, y_quantization.zero,
+                 x_dtype, y_dtype, x, w, scale, bias, y);
 
 START_TEST(test_quantized_conv)
 {
-    const struct golden_quantized_conv *golden = &golden_quantized_conv[_i / 2];
+    const struct golden_quantized_conv *golden = golden_case(&golden_quantized_conv, _i / 2);
     golden_lay_out(_i % 2 != 0);
     husk_ref_array x = golden_make(&golden->x, golden->x_dtype), w = golden_make(&golden->w, HUSK_I8);
     husk_ref_array scale = golden_make_optional(&golden->scale, HUSK_F32);
@@ -119,9 +127,9 @@ int main(void)
 {
     Suite *suite = suite_create("golden_quantize");
     TCase *cases = tcase_create("golden_quantize");
-    tcase_add_loop_test(cases, test_quantize, 0, 2 * GOLDEN_COUNT(golden_quantize));
-    tcase_add_loop_test(cases, test_quantized_gemm, 0, 2 * GOLDEN_COUNT(golden_quantized_gemm));
-    tcase_add_loop_test(cases, test_quantized_conv, 0, 2 * GOLDEN_COUNT(golden_quantized_conv));
+    tcase_add_loop_test(cases, test_quantize, 0, 2 * golden_load(&golden_quantize));
+    tcase_add_loop_test(cases, test_quantized_gemm, 0, 2 * golden_load(&golden_quantized_gemm));
+    tcase_add_loop_test(cases, test_quantized_conv, 0, 2 * golden_load(&golden_quantized_conv));
     suite_add_tcase(suite, cases);
     return test_main(suite);
 }

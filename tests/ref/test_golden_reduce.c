@@ -8,17 +8,18 @@
 #include "support/golden.h"
 #include "support/main.h"
 
-static const struct golden_reduce {
+struct golden_reduce {
     const char *name;
     husk_reduce_params params;
     golden_array x, y, dy, dx;
-} golden_reduce[] = {
-#include "golden/golden_reduce.inc"
 };
+
+static golden_table golden_reduce =
+    GOLDEN_TABLE("reduce", "reduce", struct golden_reduce, GOLDEN_REDUCE, name, x, y, dy, dx);
 
 START_TEST(test_reduce)
 {
-    const struct golden_reduce *golden = &golden_reduce[_i / 2];
+    const struct golden_reduce *golden = golden_case(&golden_reduce, _i / 2);
     golden_lay_out(_i % 2 != 0);
     husk_ref_array x = golden_make(&golden->x, HUSK_F32), y = golden_make_output(&golden->y);
     husk_ref_reduce op = {.params = &golden->params, .x = &x};
@@ -66,7 +67,7 @@ int main(void)
 {
     Suite *suite = suite_create("golden_reduce");
     TCase *cases = tcase_create("golden_reduce");
-    tcase_add_loop_test(cases, test_reduce, 0, 2 * GOLDEN_COUNT(golden_reduce));
+    tcase_add_loop_test(cases, test_reduce, 0, 2 * golden_load(&golden_reduce));
     tcase_add_test(cases, test_equal_numbers);
     suite_add_tcase(suite, cases);
     return test_main(suite);

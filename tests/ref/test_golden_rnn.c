@@ -7,24 +7,21 @@
 #include "support/golden.h"
 #include "support/main.h"
 
-typedef struct golden_weights {
-    golden_array input, hidden, input_bias, hidden_bias;
-} golden_weights;
+enum { MAX_WEIGHTS = 8, PARTS = 4 }; // of a layer and direction: input, hidden, and the biases of both
 
-static const struct golden_rnn {
+struct golden_rnn {
     const char *name;
     husk_rnn_params params;
     golden_array x, lengths, h0, c0;
-    const golden_weights *weights;
+    golden_array weights[MAX_WEIGHTS * PARTS];
     golden_array y, h_n, c_n;
-} golden_rnn[] = {
-#include "golden/golden_rnn.inc"
 };
 
-#define MAX_WEIGHTS 8
+static golden_table golden_rnn =
+    GOLDEN_TABLE("rnn", "rnn", struct golden_rnn, GOLDEN_RNN, name, x, lengths, h0, c0, weights, y, h_n, c_n);
 
 typedef struct rnn_case {
-    husk_ref_array x, lengths, h0, c0, weights[MAX_WEIGHTS][4], y, h_n, c_n;
+    husk_ref_array x, lengths, h0, c0, weights[MAX_WEIGHTS][PARTS], y, h_n, c_n;
     husk_ref_rnn_weights list[MAX_WEIGHTS];
     husk_ref_rnn op;
 } rnn_case;
@@ -38,8 +35,8 @@ static void make_rnn(const struct golden_rnn *golden, rnn_case *c)
     c->h0 = golden_make_optional(&golden->h0, HUSK_F32);
     c->c0 = golden_make_optional(&golden->c0, HUSK_F32);
     for (int64_t i = 0; i < count; i++) {
-        const golden_array *from = &golden->weights[i].input; // four of them, one after another
-        for (int j = 0; j < 4; j++)
+        const golden_array *from = &golden->weights[i * PARTS];
+        for (int j = 0; j < PARTS; j++)
             c->weights[i][j] = golden_make_optional(&from[j], HUSK_F32);
         c->list[i] = (husk_ref_rnn_weights){&c->weights[i][0], &c->weights[i][1],
                                             golden_optional(&from[2], &c->weights[i][2]),
@@ -57,7 +54,7 @@ static void make_rnn(const struct golden_rnn *golden, rnn_case *c)
 static void free_rnn(rnn_case *c)
 {
     for (int i = 0; i < MAX_WEIGHTS; i++)
-        for (int j = 0; j < 4; j++)
+        for (int j = 0; j < PARTS; j++)
             free(c->weights[i][j].data);
     husk_ref_array *arrays[] = {&c->x, &c->lengths, &c->h0, &c->c0, &c->y, &c->h_n, &c->c_n};
     for (size_t i = 0; i < sizeof(arrays) / sizeof(*arrays); i++)
@@ -74,7 +71,7 @@ static void store_f32(husk_ref_array *array, const golden_array *golden)
 
 START_TEST(test_rnn)
 {
-    const struct golden_rnn *golden = &golden_rnn[_i / 2];
+    const struct golden_rnn *golden = golden_case(&golden_rnn, _i / 2);
     golden_lay_out(_i % 2 != 0);
     rnn_case c;
     make_rnn(golden, &c);
@@ -113,7 +110,7 @@ int main(void)
 {
     Suite *suite = suite_create("golden_rnn");
     TCase *cases = tcase_create("golden_rnn");
-    tcase_add_loop_test(cases, test_rnn, 0, 2 * GOLDEN_COUNT(golden_rnn));
+    tcase_add_loop_test(cases, test_rnn, 0, 2 * golden_load(&golden_rnn));
     suite_add_tcase(suite, cases);
     return test_main(suite);
 }

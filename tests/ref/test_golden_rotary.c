@@ -7,17 +7,18 @@
 #include "support/golden.h"
 #include "support/main.h"
 
-static const struct golden_rotary {
+struct golden_rotary {
     const char *name;
     husk_rotary_params params;
     golden_array x, positions, cosines, sines, y, dy, dx;
-} golden_rotary[] = {
-#include "golden/golden_rotary.inc"
 };
+
+static golden_table golden_rotary = GOLDEN_TABLE("attention", "rotary", struct golden_rotary, GOLDEN_ROTARY,
+                                                 name, x, positions, cosines, sines, y, dy, dx);
 
 START_TEST(test_rotary)
 {
-    const struct golden_rotary *golden = &golden_rotary[_i / 2];
+    const struct golden_rotary *golden = golden_case(&golden_rotary, _i / 2);
     golden_lay_out(_i % 2 != 0);
     husk_ref_array x = golden_make(&golden->x, HUSK_F32), dy = golden_make(&golden->dy, HUSK_F32);
     husk_ref_array positions = golden_make_optional(&golden->positions, _i % 2 ? HUSK_I64 : HUSK_I32);
@@ -48,7 +49,7 @@ int main(void)
 {
     Suite *suite = suite_create("golden_rotary");
     TCase *cases = tcase_create("golden_rotary");
-    tcase_add_loop_test(cases, test_rotary, 0, 2 * GOLDEN_COUNT(golden_rotary));
+    tcase_add_loop_test(cases, test_rotary, 0, 2 * golden_load(&golden_rotary));
     suite_add_tcase(suite, cases);
     return test_main(suite);
 }

@@ -1,32 +1,34 @@
 // SPDX-License-Identifier: MIT
 // ctest: timeout=60
 // Softmax: the reference against golden vectors from PyTorch (support/golden.h).
-#include <math.h>
 #include <stdlib.h>
 
 #include "ref/softmax/softmax.h"
 #include "support/golden.h"
 #include "support/main.h"
 
-static const struct golden_softmax {
+struct golden_softmax {
     const char *name;
     husk_softmax_params params;
     golden_array x, y;
-} golden_softmax[] = {
-#include "golden/golden_softmax.inc"
 };
 
-static const struct golden_softmax_backward {
+static golden_table golden_softmax =
+    GOLDEN_TABLE("softmax", "softmax", struct golden_softmax, GOLDEN_SOFTMAX, name, x, y);
+
+struct golden_softmax_backward {
     const char *name;
     husk_softmax_params params;
     golden_array x, dy, dx; // y is the reference's
-} golden_softmax_backward[] = {
-#include "golden/golden_softmax_backward.inc"
 };
+
+static golden_table golden_softmax_backward =
+    GOLDEN_TABLE("softmax", "softmax_backward", struct golden_softmax_backward, GOLDEN_SOFTMAX, name, x, dy,
+                 dx);
 
 START_TEST(test_softmax)
 {
-    const struct golden_softmax *golden = &golden_softmax[_i / 2];
+    const struct golden_softmax *golden = golden_case(&golden_softmax, _i / 2);
     golden_lay_out(_i % 2 != 0);
     husk_ref_array x = golden_make(&golden->x, HUSK_F32), y = golden_make_output(&golden->y);
     golden_lay_out(false); // the output is compared packed
@@ -51,7 +53,7 @@ END_TEST
 
 START_TEST(test_softmax_backward)
 {
-    const struct golden_softmax_backward *golden = &golden_softmax_backward[_i / 2];
+    const struct golden_softmax_backward *golden = golden_case(&golden_softmax_backward, _i / 2);
     golden_lay_out(_i % 2 != 0);
     husk_ref_array x = golden_make(&golden->x, HUSK_F32), y = golden_make_output(&golden->x);
     husk_ref_array dx = golden_make_output(&golden->dx);
@@ -76,8 +78,8 @@ int main(void)
 {
     Suite *suite = suite_create("golden_softmax");
     TCase *cases = tcase_create("golden_softmax");
-    tcase_add_loop_test(cases, test_softmax, 0, 2 * GOLDEN_COUNT(golden_softmax));
-    tcase_add_loop_test(cases, test_softmax_backward, 0, 2 * GOLDEN_COUNT(golden_softmax_backward));
+    tcase_add_loop_test(cases, test_softmax, 0, 2 * golden_load(&golden_softmax));
+    tcase_add_loop_test(cases, test_softmax_backward, 0, 2 * golden_load(&golden_softmax_backward));
     suite_add_tcase(suite, cases);
     return test_main(suite);
 }

@@ -8,25 +8,27 @@
 #include "support/golden.h"
 #include "support/main.h"
 
-static const struct golden_embedding {
+struct golden_embedding {
     const char *name;
     husk_embedding_params params;
     golden_array table, indices, y, dy, dtable;
-} golden_embedding[] = {
-#include "golden/golden_embedding.inc"
 };
 
-static const struct golden_one_hot {
+static golden_table golden_embedding = GOLDEN_TABLE("lookup", "embedding", struct golden_embedding,
+                                                    GOLDEN_EMBEDDING, name, table, indices, y, dy, dtable);
+
+struct golden_one_hot {
     const char *name;
     husk_one_hot_params params;
     golden_array labels, y;
-} golden_one_hot[] = {
-#include "golden/golden_one_hot.inc"
 };
+
+static golden_table golden_one_hot =
+    GOLDEN_TABLE("lookup", "one_hot", struct golden_one_hot, GOLDEN_ONE_HOT, name, labels, y);
 
 START_TEST(test_embedding)
 {
-    const struct golden_embedding *golden = &golden_embedding[_i / 2];
+    const struct golden_embedding *golden = golden_case(&golden_embedding, _i / 2);
     golden_lay_out(_i % 2 != 0);
     husk_ref_array table = golden_make(&golden->table, HUSK_F32), y = golden_make_output(&golden->y);
     husk_ref_array indices = golden_make(&golden->indices, _i % 2 != 0 ? HUSK_I64 : HUSK_I32);
@@ -52,7 +54,7 @@ END_TEST
 
 START_TEST(test_one_hot)
 {
-    const struct golden_one_hot *golden = &golden_one_hot[_i / 2];
+    const struct golden_one_hot *golden = golden_case(&golden_one_hot, _i / 2);
     golden_lay_out(_i % 2 != 0);
     husk_ref_array labels = golden_make(&golden->labels, _i % 2 != 0 ? HUSK_I64 : HUSK_I32);
     husk_ref_array y = golden_make_output(&golden->y);
@@ -71,8 +73,8 @@ int main(void)
 {
     Suite *suite = suite_create("golden_tables");
     TCase *cases = tcase_create("golden_tables");
-    tcase_add_loop_test(cases, test_embedding, 0, 2 * GOLDEN_COUNT(golden_embedding));
-    tcase_add_loop_test(cases, test_one_hot, 0, 2 * GOLDEN_COUNT(golden_one_hot));
+    tcase_add_loop_test(cases, test_embedding, 0, 2 * golden_load(&golden_embedding));
+    tcase_add_loop_test(cases, test_one_hot, 0, 2 * golden_load(&golden_one_hot));
     suite_add_tcase(suite, cases);
     return test_main(suite);
 }

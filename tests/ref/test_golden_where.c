@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: MIT
 // ctest: timeout=60
 // One of two tensors: the reference against golden vectors from PyTorch (support/golden.h).
-#include <math.h>
 #include <stdlib.h>
 
 #include "ref/elementwise/where.h"
 #include "support/golden.h"
 #include "support/main.h"
 
-static const struct golden_where {
+struct golden_where {
     const char *name;
     golden_array condition, a, b, y, dy, da, db;
-} golden_where[] = {
-#include "golden/golden_where.inc"
 };
+
+static golden_table golden_where = GOLDEN_TABLE("elementwise", "where", struct golden_where, GOLDEN_NO_PARAMS,
+                                                name, condition, a, b, y, dy, da, db);
 
 START_TEST(test_where)
 {
-    const struct golden_where *golden = &golden_where[_i / 2];
+    const struct golden_where *golden = golden_case(&golden_where, _i / 2);
     golden_lay_out(_i % 2 != 0);
     husk_ref_array condition = golden_make(&golden->condition, _i % 2 ? HUSK_F32 : HUSK_U8);
     husk_ref_array a = golden_make(&golden->a, HUSK_F32), b = golden_make(&golden->b, HUSK_F32);
@@ -50,7 +50,7 @@ int main(void)
 {
     Suite *suite = suite_create("golden_where");
     TCase *cases = tcase_create("golden_where");
-    tcase_add_loop_test(cases, test_where, 0, 2 * GOLDEN_COUNT(golden_where));
+    tcase_add_loop_test(cases, test_where, 0, 2 * golden_load(&golden_where));
     suite_add_tcase(suite, cases);
     return test_main(suite);
 }

@@ -1,24 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * support/golden.h: the reference against golden vectors from PyTorch, tests/golden/make_golden.py.
+ * support/golden.h: the reference against golden vectors from PyTorch and ONNX (support/golden_table.h).
  *
  * Both sides compute in double from the same inputs, so they agree to 1e-11, far below any f32 bound. The way of such
  * a test, tests/ref/test_golden_NAME.c:
- *     a struct with the fields of a row of golden_NAME.inc, and a table of them that includes the file;
- *     a loop test over 2 * GOLDEN_COUNT(table), which begins with golden_lay_out(_i % 2 != 0).
+ *     a struct, which is a case, and a table of them;
+ *     a loop test over 2 * golden_load(&table), which takes golden_case(&table, _i / 2) and begins with
+ *     golden_lay_out(_i % 2 != 0).
  */
 #ifndef HUSK_TESTS_GOLDEN_H
 #define HUSK_TESTS_GOLDEN_H
 
 #include "ref/ref.h"
-
-typedef struct golden_array {
-    int32_t rank;
-    int64_t shape[HUSK_MAX_RANK];
-    const double *values; /* NULL: there is none */
-} golden_array;
-
-#define GOLDEN_COUNT(table) (int)(sizeof(table) / sizeof((table)[0]))
+#include "support/golden_params.h"
+#include "support/golden_table.h"
 
 /* The inputs made from now on are packed, or have the first dimension fastest and gaps between the elements. */
 void golden_lay_out(bool strided);

@@ -5,21 +5,26 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "support/golden_params.h"
+#include "support/golden_table.h"
 #include "support/support.h"
 #include "train/whole_gradient.h"
 
-typedef struct golden_rate {
+struct golden_rate {
     husk_rate_params params;
-    uint64_t count;
-    double rates[32];
-} golden_rate;
+    golden_array milestones, rates;
+};
 
-typedef struct golden_plateau {
+static golden_table golden_rate =
+    GOLDEN_TABLE("rate", "rate", struct golden_rate, GOLDEN_RATE, milestones, rates);
+
+struct golden_plateau {
     husk_plateau_params params;
-    double rates[32];
-} golden_plateau;
+    golden_array values, rates;
+};
 
-#include "golden/golden_rate.inc"
+static golden_table golden_plateau =
+    GOLDEN_TABLE("rate", "plateau", struct golden_plateau, GOLDEN_PLATEAU, values, rates);
 
 static husk_error error;
 
@@ -33,13 +38,23 @@ static void same(double is, double wanted, const char *what, uint64_t step)
 START_TEST(schedules_are_pytorchs)
 {
     bool seen[HUSK_RATE_ONE_CYCLE + 1] = {[HUSK_RATE_CONSTANT] = true};
-    for (size_t i = 0; i < sizeof golden_rates / sizeof golden_rates[0]; i++) {
-        const golden_rate *golden = &golden_rates[i];
-        seen[golden->params.kind] = true;
-        for (uint64_t step = 0; step < golden->count; step++) {
+    const int count = golden_load(&golden_rate);
+    for (int i = 0; i < count; i++) {
+        const struct golden_rate *golden = golden_case(&golden_rate, i);
+        husk_rate_params params = golden->params;
+        uint64_t milestones[8];
+        ck_assert_int_le(golden->milestones.shape[0], 8);
+        for (int64_t m = 0; m < golden->milestones.shape[0]; m++)
+            milestones[m] = (uint64_t)golden->milestones.values[m];
+        params.size = sizeof params;
+        params.milestones = golden->milestones.values ? milestones : NULL;
+        params.milestone_count = (size_t)golden->milestones.shape[0];
+        ck_assert_int_gt(golden->rates.shape[0], 0);
+        seen[params.kind] = true;
+        for (uint64_t step = 0; step < (uint64_t)golden->rates.shape[0]; step++) {
             double rate = NAN;
-            test_ok_error(husk_rate_at(&golden->params, step, &rate, &error), &error);
-            same(rate, golden->rates[step], husk_rate_kind_name(golden->params.kind), step);
+            test_ok_error(husk_rate_at(&params, step, &rate, &error), &error);
+            same(rate, golden->rates.values[step], husk_rate_kind_name(params.kind), step);
         }
     }
     for (int kind = 0; kind <= HUSK_RATE_ONE_CYCLE; kind++)
@@ -159,18 +174,21 @@ END_TEST
 
 START_TEST(plateaus_are_pytorchs)
 {
-    const uint64_t count = sizeof golden_values / sizeof golden_values[0];
-    for (size_t i = 0; i < sizeof golden_plateaus / sizeof golden_plateaus[0]; i++) {
+    const int count = golden_load(&golden_plateau);
+    for (int i = 0; i < count; i++) {
+        const struct golden_plateau *golden = golden_case(&golden_plateau, i);
+        husk_plateau_params params = golden->params;
+        params.size = sizeof params;
         husk_plateau plateau = {0};
-        for (uint64_t v = 0; v < count; v++) {
+        ck_assert(golden->values.shape[0] > 0 && golden->values.shape[0] == golden->rates.shape[0]);
+        for (uint64_t v = 0; v < (uint64_t)golden->values.shape[0]; v++) {
             // Through its text in every step: nothing else is the state.
             char text[HUSK_STATE_TEXT];
             test_ok_error(husk_plateau_save(&plateau, text, &error), &error);
             memset(&plateau, 0xa5, sizeof plateau);
             test_ok_error(husk_plateau_load(text, &plateau, &error), &error);
-            test_ok_error(husk_plateau_step(&golden_plateaus[i].params, &plateau, golden_values[v], &error),
-                          &error);
-            same(plateau.rate, golden_plateaus[i].rates[v], "plateau", v);
+            test_ok_error(husk_plateau_step(&params, &plateau, golden->values.values[v], &error), &error);
+            same(plateau.rate, golden->rates.values[v], "plateau", v);
         }
     }
 }
