@@ -2,22 +2,9 @@
 // The gradient of convolution by its data, and the transposed convolution, which is the same: the public calls. Each
 // validates, resolves the problem of the forward convolution (problem.c), and lets the library choose a variant
 // (backward_data_<variant>.c).
-#include <math.h>
-
 #include "base/checked.h"
 #include "base/tensor.h"
 #include "ops/conv/backward_problem.h"
-
-int64_t husk__conv_backward_data_products(const husk__conv_problem *problem)
-{
-    const husk__conv_geometry *g = &problem->geometry;
-    return g->filters * g->kernel[0] * g->kernel[1] * g->kernel[2];
-}
-
-double husk__conv_backward_data_error_factor(const husk__candidate *candidate)
-{
-    return 4.0 + 2.0 * sqrt((double)husk__conv_backward_data_products(candidate->problem));
-}
 
 static const husk__variant *const VARIANTS[] = {
     &husk__conv_backward_data_phases,
@@ -40,8 +27,8 @@ const husk__op husk__op_conv_backward_data = {
 };
 
 // The names under which a call's tensors go: forward's input x is the output of both.
-static const husk__conv_names GRADIENT_NAMES = {"dx", "w", NULL, "dy", false, HUSK__CONV_X, false};
-static const husk__conv_names TRANSPOSE_NAMES = {"y", "w", NULL, "x", false, HUSK__CONV_X, true};
+static const husk__conv_names GRADIENT_NAMES = {"dx", "w", NULL, "dy", false, HUSK__CONV_X, false, NULL};
+static const husk__conv_names TRANSPOSE_NAMES = {"y", "w", NULL, "x", false, HUSK__CONV_X, true, NULL};
 
 static husk_status resolve(const husk_conv_params *params, const husk__conv_backward_data_arguments *arguments,
                            const husk__conv_names *names, husk__conv_problem *problem, const husk__scope *scope)
@@ -51,8 +38,8 @@ static husk_status resolve(const husk_conv_params *params, const husk__conv_back
     if (status == HUSK_OK)
         status = husk__tensor_check(arguments->dy, names->y, scope);
     if (status == HUSK_OK)
-        status = husk__conv_resolve_named(params, arguments->dx, arguments->w, NULL, arguments->dy, names, problem,
-                                          scope);
+        status = husk__conv_resolve(params, arguments->dx, arguments->w, NULL, arguments->dy, names, problem,
+                                    scope);
     if (status == HUSK_OK && arguments->bias)
         status = husk__conv_check_bias(arguments->bias, "bias", arguments->dx->shape[1], true, scope);
     if (status == HUSK_OK && arguments->bias)

@@ -13,6 +13,9 @@
 
 static const husk__configuration MENU[] = {{"forward", "", {0}}};
 
+// Of a phase's convolution, whose weights are plain.
+static const husk__conv_names NAMES = {"x", "w", "bias", "y", true, HUSK__CONV_Y, false, NULL};
+
 // MAX_PHASES: as in the kernel; of more than NAMED_PHASES the kernel takes all for present; ALIGNMENT: elements
 enum { MAX_PHASES = 1024, NAMED_PHASES = 64, ALIGNMENT = 64 };
 
@@ -248,7 +251,7 @@ static double phase_cost(const husk__candidate *candidate, const state *s, int64
     husk__conv_problem own;
     husk__ranking ranking;
     if (!p.meets || husk__conv_resolve(&params, &p.dy, &p.w, problem->has_bias ? &problem->bias : NULL, &p.dx,
-                                       &own, &silent) != HUSK_OK)
+                                       &NAMES, &own, &silent) != HUSK_OK)
         return 0.0;
     own.packs_every_call = true;
     const double reading =
@@ -288,7 +291,7 @@ static husk_status plan_phase(husk_plan *plan, const husk_conv_params *params, p
     const husk__wish wish = {.limit = limit ? (husk__limit){limit, false} : husk__default_limit(tensors, 3)};
     husk__conv_problem own;
     husk_status status = husk__conv_resolve(params, &p->dy, &p->w, problem->has_bias ? &problem->bias : NULL, &p->dx,
-                                            &own, scope);
+                                            &NAMES, &own, scope);
     own.packs_every_call = true;
     if (status == HUSK_OK)
         status = husk__plan_create(plan->context, &husk__op_conv, &own, &wish, &p->plan, scope);

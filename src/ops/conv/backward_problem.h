@@ -23,6 +23,8 @@ extern const husk__variant husk__conv_backward_data_phases, husk__conv_backward_
 extern const husk__variant husk__conv_backward_weights_panels, husk__conv_backward_weights_depthwise,
     husk__conv_backward_weights_winograd, husk__conv_backward_weights_tiled, husk__conv_backward_weights_matrix;
 
+/* ---- backward_launch.c ---- */
+
 /* Products in the sum of one element of dx, and the factor of its bound. */
 int64_t husk__conv_backward_data_products(const husk__conv_problem *problem);
 double husk__conv_backward_data_error_factor(const husk__candidate *candidate);

@@ -1,63 +1,11 @@
 // SPDX-License-Identifier: MIT
 // The gradients of convolution by its weights and bias: the public call. It validates, resolves the problem of the
 // forward convolution (problem.c), and lets the library choose a variant (backward_weights_<variant>.c).
-#include <math.h>
 #include <string.h>
 
 #include "base/checked.h"
 #include "base/tensor.h"
 #include "ops/conv/backward_problem.h"
-
-int64_t husk__conv_backward_weights_products(const husk__conv_problem *problem)
-{
-    const husk__conv_geometry *g = &problem->geometry;
-    return g->batch * g->out[0] * g->out[1] * g->out[2];
-}
-
-double husk__conv_backward_weights_error_factor(const husk__candidate *candidate)
-{
-    return 4.0 + 2.0 * sqrt((double)husk__conv_backward_weights_products(candidate->problem));
-}
-
-int32_t husk__conv_backward_flags(const husk__conv_problem *problem, husk_dtype output)
-{
-    enum { ACCUMULATE = 1, WIDE = 2 };
-    return (problem->accumulates ? ACCUMULATE : 0) | (output != problem->dtype ? WIDE : 0);
-}
-
-size_t husk__conv_backward_w_arguments(husk__arg *list, const husk__conv_problem *problem)
-{
-    for (int i = 0; i < 5; ++i)
-        list[i] = HUSK__ARG_I64(problem->geometry.w_strides[i]);
-    list[5] = HUSK__ARG_I32(husk__conv_backward_flags(problem, problem->w.dtype));
-    return HUSK__CONV_W_ARGUMENTS;
-}
-
-// Dimensions of dy that lie one after the other are one.
-husk_status husk__conv_backward_bias_launch(const husk_plan *plan, husk_queue *queue, const husk__kernel *kernel,
-                                            const husk__range *range, const husk_tensor *dy,
-                                            const husk_tensor *dbias, const husk__scope *scope)
-{
-    const husk__conv_problem *problem = plan->problem;
-    const husk__conv_geometry *g = &problem->geometry;
-    int64_t out[3] = {g->out[0], g->out[1], g->out[2]};
-    int64_t strides[5];
-    memcpy(strides, g->y_strides, sizeof strides);
-    if (strides[3] == out[2] * strides[4] || out[1] == 1) {
-        out[2] *= out[1];
-        out[1] = 1;
-        if (strides[2] == out[2] * strides[4] || out[0] == 1) {
-            out[2] *= out[0];
-            out[0] = 1;
-        }
-    }
-    return HUSK__LAUNCH(queue, kernel, range, scope, HUSK__ARG_TENSOR(dy), HUSK__ARG_TENSOR(dbias),
-                        HUSK__ARG_I32(g->batch), HUSK__ARG_I32(problem->y.shape[1]), HUSK__ARG_I32(out[0]),
-                        HUSK__ARG_I32(out[1]), HUSK__ARG_I32(out[2]), HUSK__ARG_I64(strides[0]),
-                        HUSK__ARG_I64(strides[1]), HUSK__ARG_I64(strides[2]), HUSK__ARG_I64(strides[3]),
-                        HUSK__ARG_I64(strides[4]), HUSK__ARG_I64(problem->bias.strides[0]),
-                        HUSK__ARG_I32(husk__conv_backward_flags(problem, dbias->dtype)));
-}
 
 static const husk__variant *const VARIANTS[] = {
     &husk__conv_backward_weights_panels,
@@ -79,7 +27,7 @@ const husk__op husk__op_conv_backward_weights = {
     .classify = husk__conv_classify,
 };
 
-static const husk__conv_names NAMES = {"x", "dw", "dbias", "dy", false, HUSK__CONV_W, false};
+static const husk__conv_names NAMES = {"x", "dw", "dbias", "dy", false, HUSK__CONV_W, false, NULL};
 
 // The shape of weights of which only the filters count, for a call that wants dbias alone.
 static husk_tensor no_weights(const husk_conv_params *params, const husk_tensor *x, const husk_tensor *dy)
@@ -109,7 +57,7 @@ static husk_status resolve_bias_alone(const husk_conv_params *params,
     like_x.shape[1] = x->shape[1];
     memset(like_x.strides, 0, sizeof like_x.strides);
     const husk_tensor w = no_weights(params, &like_x, dy);
-    return husk__conv_resolve_named(&plain, &like_x, &w, arguments->dbias, dy, &NAMES, problem, scope);
+    return husk__conv_resolve(&plain, &like_x, &w, arguments->dbias, dy, &NAMES, problem, scope);
 }
 
 static husk_status resolve(const husk_conv_params *params, const husk__conv_backward_weights_arguments *arguments,
@@ -123,8 +71,8 @@ static husk_status resolve(const husk_conv_params *params, const husk__conv_back
     if (status == HUSK_OK && !arguments->dw && !arguments->dbias)
         status = husk__reject(scope, "dw", "and dbias are NULL: no gradient is wanted");
     if (status == HUSK_OK && arguments->dw)
-        status = husk__conv_resolve_named(params, arguments->x, arguments->dw, arguments->dbias, arguments->dy, &NAMES,
-                                          problem, scope);
+        status = husk__conv_resolve(params, arguments->x, arguments->dw, arguments->dbias, arguments->dy, &NAMES,
+                                    problem, scope);
     else if (status == HUSK_OK)
         status = resolve_bias_alone(params, arguments, problem, scope);
     if (status == HUSK_OK && arguments->dw)

@@ -3,59 +3,13 @@
 // variant (<variant>.c), and enqueues.
 #include <husk/ops/conv.h>
 
-#include <stdio.h>
 #include <string.h>
 
 #include "base/checked.h"
 #include "base/tensor.h"
 #include "ops/conv/problem.h"
 
-void husk__conv_describe(const void *given, husk__key *key)
-{
-    const husk__conv_problem *problem = given;
-    husk__key_tensor(key, &problem->x);
-    husk__key_tensor(key, &problem->w);
-    husk__key_tensor(key, problem->has_bias ? &problem->bias : NULL);
-    husk__key_tensor(key, &problem->y);
-    husk__key_i64(key, problem->has_packed_weights);
-    husk__key_i64(key, problem->packs_every_call);
-    husk__key_i64(key, problem->accumulates + 2 * problem->is_bias_alone);
-    husk__key_i64(key, problem->activation);
-    husk__key_f32(key, problem->activation == HUSK_ACT_LEAKY_RELU ? problem->slope : 0.0f);
-    husk__key_i64(key, problem->precision + 16 * problem->allows_winograd);
-    husk__key_i64(key, problem->geometry.groups);
-    for (int32_t i = 0; i < problem->x.rank - 2; ++i) {
-        husk__key_i64(key, problem->stride[i]);
-        husk__key_i64(key, problem->pad[i]);
-        husk__key_i64(key, problem->pad_end[i]);
-        husk__key_i64(key, problem->dilation[i]);
-    }
-}
-
-// Filter, stride and dilation make the algorithm, and are few: only sizes are rounded.
-void husk__conv_classify(const void *given, husk__text *text)
-{
-    const husk__conv_problem *problem = given;
-    const husk__conv_geometry *g = &problem->geometry;
-    husk__text_format(text, "%s",
-                      problem->precision == HUSK_PRECISION_HIGH     ? " high"
-                      : problem->precision == HUSK_PRECISION_MEDIUM ? " medium"
-                      : problem->allows_winograd                    ? " winograd"
-                                                                    : "");
-    husk__text_format(text, " %s%s %s%s filter=%lldx%lldx%lld stride=%lldx%lldx%lld dilation=%lldx%lldx%lld",
-                      husk_dtype_name(problem->dtype), problem->wide_output ? "/f32" : "",
-                      g->x_strides[1] == 1 && g->channels > 1 ? "nhwc" : "nchw", g->groups == 1 ? ""
-                      : g->channels == 1 ? " depthwise" : " grouped", (long long)g->kernel[0], (long long)g->kernel[1],
-                      (long long)g->kernel[2], (long long)g->stride[0], (long long)g->stride[1],
-                      (long long)g->stride[2], (long long)g->dilation[0], (long long)g->dilation[1],
-                      (long long)g->dilation[2]);
-    husk__class_size(text, "n", g->batch);
-    husk__class_size(text, "groups", g->groups);
-    husk__class_size(text, "c", g->channels);
-    husk__class_size(text, "k", g->filters);
-    husk__class_size(text, "w", g->out[2]);
-    husk__class_size(text, "plane", g->out[0] * g->out[1] * g->out[2]);
-}
+static const husk__conv_names NAMES = {"x", "w", "bias", "y", true, HUSK__CONV_Y, false, &husk__op_conv};
 
 // The user's word; packed weights ask for the variant that they were packed for.
 static husk__wish make_wish(const husk_conv_params *params, const husk_tensor *x, const husk_tensor *w,
@@ -102,7 +56,7 @@ husk_status husk_conv(husk_queue *queue, const husk_conv_params *params, const h
     husk__conv_problem problem;
     status = husk__conv_read_params(params, &whole, &scope);
     if (status == HUSK_OK)
-        status = husk__conv_resolve(&whole, x, w, bias, y, &problem, &scope);
+        status = husk__conv_resolve(&whole, x, w, bias, y, &NAMES, &problem, &scope);
     if (status == HUSK_OK)
         status = husk__conv_suit(husk_queue_context(queue), &problem, "x", &scope);
     if (status != HUSK_OK)
@@ -127,7 +81,7 @@ husk_status husk_conv_output_shape(const husk_conv_params *params, const husk_te
         return husk__reject(&scope, "shape", "is NULL");
     husk_status status = husk__conv_read_params(params, &whole, &scope);
     if (status == HUSK_OK)
-        status = husk__conv_resolve_shape(&whole, x, w, &problem, found, &scope);
+        status = husk__conv_resolve_shape(&whole, x, w, &NAMES, &problem, found, &scope);
     if (status == HUSK_OK)
         memcpy(shape, found, (size_t)x->rank * sizeof *shape);
     return status;
@@ -149,7 +103,7 @@ husk_status husk_conv_plan_create(husk_context *context, const husk_conv_params 
     husk__conv_problem problem;
     status = husk__conv_read_params(params, &whole, &scope);
     if (status == HUSK_OK)
-        status = husk__conv_resolve(&whole, x, w, bias, y, &problem, &scope);
+        status = husk__conv_resolve(&whole, x, w, bias, y, &NAMES, &problem, &scope);
     if (status == HUSK_OK)
         status = husk__conv_suit(context, &problem, "x", &scope);
     if (status != HUSK_OK)
@@ -266,7 +220,7 @@ static husk_status warm(husk_queue *queue, husk_buffer *buffer, const char *vari
     w.offset = 16 * 8 * 8;
     y.offset = w.offset + 16 * 16 * 9;
     husk__conv_problem problem;
-    husk_status status = husk__conv_resolve(&params, &x, &w, NULL, &y, &problem, scope);
+    husk_status status = husk__conv_resolve(&params, &x, &w, NULL, &y, &NAMES, &problem, scope);
     if (status != HUSK_OK)
         return status;
     const husk__conv_arguments arguments = {&x, &w, NULL, &y};

@@ -49,17 +49,17 @@ static husk_status check_options(const husk_conv_params *params, int32_t space, 
     return HUSK_OK;
 }
 
-// Rank, shape, strides and dtype of one tensor.
-static husk_status check_tensor(const husk_tensor *tensor, const char *name, bool may_be_packed,
+// Rank, shape, strides and dtype of one tensor, which may be packed by the operator `packs`, if there is one.
+static husk_status check_tensor(const husk_tensor *tensor, const char *name, const husk__op *packs,
                                 const husk__scope *scope)
 {
     husk_status status = husk__tensor_check(tensor, name, scope);
     if (status != HUSK_OK)
         return status;
-    if (tensor->packed && !may_be_packed)
+    if (tensor->packed && !packs)
         return husk__reject(scope, name, "is packed; only the w of husk_conv may be");
-    if (tensor->packed && tensor->packed->op != &husk__op_conv)
-        return husk__reject(scope, name, "was packed for %s, not for conv", tensor->packed->op->name);
+    if (tensor->packed && tensor->packed->op != packs)
+        return husk__reject(scope, name, "was packed for %s, not for %s", tensor->packed->op->name, packs->name);
     if (tensor->dtype != HUSK_F32 && tensor->dtype != HUSK_F16 && tensor->dtype != HUSK_BF16 &&
         tensor->dtype != HUSK_F64)
         return husk__fail(scope, HUSK_UNSUPPORTED, "%s: is %s; convolution computes f32, f16, bf16 and f64", name,
@@ -113,15 +113,13 @@ static husk_status output_extent(const husk__conv_problem *problem, int32_t i, i
     return HUSK_OK;
 }
 
-static const husk__conv_names OWN_NAMES = {"x", "w", "bias", "y", true, HUSK__CONV_Y, false};
-
-static husk_status resolve_shape(const husk_conv_params *params, const husk_tensor *x, const husk_tensor *w,
-                                 const husk__conv_names *names, husk__conv_problem *problem,
-                                 int64_t shape[HUSK_MAX_RANK], const husk__scope *scope)
+husk_status husk__conv_resolve_shape(const husk_conv_params *params, const husk_tensor *x, const husk_tensor *w,
+                                     const husk__conv_names *names, husk__conv_problem *problem,
+                                     int64_t shape[HUSK_MAX_RANK], const husk__scope *scope)
 {
-    husk_status status = check_tensor(x, names->x, false, scope);
+    husk_status status = check_tensor(x, names->x, NULL, scope);
     if (status == HUSK_OK)
-        status = check_tensor(w, names->w, names->is_forward, scope);
+        status = check_tensor(w, names->w, names->packs, scope);
     if (status == HUSK_OK)
         status = check_options(params, (int32_t)husk__min_i64(x->rank - 2, HUSK_MAX_SPACE), scope);
     const int64_t groups = params->groups ? params->groups : 1;
@@ -149,17 +147,10 @@ static husk_status resolve_shape(const husk_conv_params *params, const husk_tens
     return HUSK_OK;
 }
 
-husk_status husk__conv_resolve_shape(const husk_conv_params *params, const husk_tensor *x,
-                                     const husk_tensor *w, husk__conv_problem *problem,
-                                     int64_t shape[HUSK_MAX_RANK], const husk__scope *scope)
-{
-    return resolve_shape(params, x, w, &OWN_NAMES, problem, shape, scope);
-}
-
 husk_status husk__conv_check_bias(const husk_tensor *bias, const char *name, int64_t filters, bool is_read,
                                   const husk__scope *scope)
 {
-    husk_status status = check_tensor(bias, name, false, scope);
+    husk_status status = check_tensor(bias, name, NULL, scope);
     char text[HUSK__SHAPE_TEXT];
     if (status == HUSK_OK && (bias->rank != 1 || bias->shape[0] != filters))
         return husk__reject(scope, name, "is %s; it must be [%lld], one a filter",
@@ -172,7 +163,7 @@ husk_status husk__conv_check_bias(const husk_tensor *bias, const char *name, int
 static husk_status check_output(const husk_tensor *y, int32_t rank, const int64_t *shape,
                                 const husk__conv_names *names, const husk__scope *scope)
 {
-    husk_status status = check_tensor(y, names->y, false, scope);
+    husk_status status = check_tensor(y, names->y, NULL, scope);
     if (status != HUSK_OK)
         return status;
     husk_tensor wanted = {.rank = rank};
@@ -285,13 +276,6 @@ static husk_status check_dtypes(const husk__conv_names *names, husk__conv_proble
     return husk__conv_check_bias_dtype(&problem->bias, names->bias, problem->dtype, all[first], scope);
 }
 
-husk_status husk__conv_resolve(const husk_conv_params *params, const husk_tensor *x, const husk_tensor *w,
-                               const husk_tensor *bias, const husk_tensor *y, husk__conv_problem *problem,
-                               const husk__scope *scope)
-{
-    return husk__conv_resolve_named(params, x, w, bias, y, &OWN_NAMES, problem, scope);
-}
-
 // Of a transposed convolution: output_padding, the elements of its result past the fewest that are possible, may be the
 // stride or more where it is less than the dilation. Forward would have positions there that its input does not have.
 static void allow_padding(husk__conv_problem *problem, const husk_tensor *y, int64_t shape[HUSK_MAX_RANK])
@@ -307,13 +291,13 @@ static void allow_padding(husk__conv_problem *problem, const husk_tensor *y, int
     }
 }
 
-husk_status husk__conv_resolve_named(const husk_conv_params *params, const husk_tensor *x, const husk_tensor *w,
-                                     const husk_tensor *bias, const husk_tensor *y, const husk__conv_names *names,
-                                     husk__conv_problem *problem, const husk__scope *scope)
+husk_status husk__conv_resolve(const husk_conv_params *params, const husk_tensor *x, const husk_tensor *w,
+                               const husk_tensor *bias, const husk_tensor *y, const husk__conv_names *names,
+                               husk__conv_problem *problem, const husk__scope *scope)
 {
     int64_t shape[HUSK_MAX_RANK];
     memset(problem, 0, sizeof *problem);
-    husk_status status = resolve_shape(params, x, w, names, problem, shape, scope);
+    husk_status status = husk__conv_resolve_shape(params, x, w, names, problem, shape, scope);
     if (status == HUSK_OK && bias)
         status = husk__conv_check_bias(bias, names->bias, w->shape[0], names->output != HUSK__CONV_W, scope);
     if (status == HUSK_OK && names->is_transposed && y)
@@ -463,4 +447,53 @@ bool husk__conv_may_transform(const husk__candidate *candidate, char reason[HUSK
         return true;
     snprintf(reason, HUSK__REASON_CAPACITY, "Winograd wants leave: precision high, or params.winograd");
     return false;
+}
+
+// ---- keys and classes ----
+
+void husk__conv_describe(const void *given, husk__key *key)
+{
+    const husk__conv_problem *problem = given;
+    husk__key_tensor(key, &problem->x);
+    husk__key_tensor(key, &problem->w);
+    husk__key_tensor(key, problem->has_bias ? &problem->bias : NULL);
+    husk__key_tensor(key, &problem->y);
+    husk__key_i64(key, problem->has_packed_weights);
+    husk__key_i64(key, problem->packs_every_call);
+    husk__key_i64(key, problem->accumulates + 2 * problem->is_bias_alone);
+    husk__key_i64(key, problem->activation);
+    husk__key_f32(key, problem->activation == HUSK_ACT_LEAKY_RELU ? problem->slope : 0.0f);
+    husk__key_i64(key, problem->precision + 16 * problem->allows_winograd);
+    husk__key_i64(key, problem->geometry.groups);
+    for (int32_t i = 0; i < problem->x.rank - 2; ++i) {
+        husk__key_i64(key, problem->stride[i]);
+        husk__key_i64(key, problem->pad[i]);
+        husk__key_i64(key, problem->pad_end[i]);
+        husk__key_i64(key, problem->dilation[i]);
+    }
+}
+
+// Filter, stride and dilation make the algorithm, and are few: only sizes are rounded.
+void husk__conv_classify(const void *given, husk__text *text)
+{
+    const husk__conv_problem *problem = given;
+    const husk__conv_geometry *g = &problem->geometry;
+    husk__text_format(text, "%s",
+                      problem->precision == HUSK_PRECISION_HIGH     ? " high"
+                      : problem->precision == HUSK_PRECISION_MEDIUM ? " medium"
+                      : problem->allows_winograd                    ? " winograd"
+                                                                    : "");
+    husk__text_format(text, " %s%s %s%s filter=%lldx%lldx%lld stride=%lldx%lldx%lld dilation=%lldx%lldx%lld",
+                      husk_dtype_name(problem->dtype), problem->wide_output ? "/f32" : "",
+                      g->x_strides[1] == 1 && g->channels > 1 ? "nhwc" : "nchw", g->groups == 1 ? ""
+                      : g->channels == 1 ? " depthwise" : " grouped", (long long)g->kernel[0], (long long)g->kernel[1],
+                      (long long)g->kernel[2], (long long)g->stride[0], (long long)g->stride[1],
+                      (long long)g->stride[2], (long long)g->dilation[0], (long long)g->dilation[1],
+                      (long long)g->dilation[2]);
+    husk__class_size(text, "n", g->batch);
+    husk__class_size(text, "groups", g->groups);
+    husk__class_size(text, "c", g->channels);
+    husk__class_size(text, "k", g->filters);
+    husk__class_size(text, "w", g->out[2]);
+    husk__class_size(text, "plane", g->out[0] * g->out[1] * g->out[2]);
 }

@@ -92,23 +92,21 @@ extern const husk__variant husk__conv_tiled, husk__conv_matrix, husk__conv_tiled
 /* The caller's params, which may be NULL or an older version's, as ours. */
 husk_status husk__conv_read_params(const husk_conv_params *given, husk_conv_params *params,
                                    const husk__scope *scope);
-/* Fill in strides, geometry and everything else. Answers why not. */
-husk_status husk__conv_resolve(const husk_conv_params *params, const husk_tensor *x, const husk_tensor *w,
-                               const husk_tensor *bias, const husk_tensor *y, husk__conv_problem *problem,
-                               const husk__scope *scope);
 /*
- * The same for a gradient, whose tensors have other names and another output: is_forward checks that y is one, and
- * allows packed weights.
+ * What a call's tensors are: those of a gradient have other names and another output. is_forward checks that y is an
+ * output whose elements are all distinct.
  */
 typedef struct husk__conv_names {
     const char *x, *w, *bias, *y;
     bool is_forward;
     enum { HUSK__CONV_Y, HUSK__CONV_X, HUSK__CONV_W } output; /* which of them the call writes */
-    bool is_transposed; /* x, which is written, may be longer than what y reaches */
+    bool is_transposed;    /* x, which is written, may be longer than what y reaches */
+    const husk__op *packs; /* the operator that w may have been packed by; NULL: w is plain */
 } husk__conv_names;
-husk_status husk__conv_resolve_named(const husk_conv_params *params, const husk_tensor *x, const husk_tensor *w,
-                                     const husk_tensor *bias, const husk_tensor *y, const husk__conv_names *names,
-                                     husk__conv_problem *problem, const husk__scope *scope);
+/* Fill in strides, geometry and everything else. Answers why not. */
+husk_status husk__conv_resolve(const husk_conv_params *params, const husk_tensor *x, const husk_tensor *w,
+                               const husk_tensor *bias, const husk_tensor *y, const husk__conv_names *names,
+                               husk__conv_problem *problem, const husk__scope *scope);
 /* One that is read is packed; its gradient may have any stride. */
 husk_status husk__conv_check_bias(const husk_tensor *bias, const char *name, int64_t filters, bool is_read,
                                   const husk__scope *scope);
@@ -121,8 +119,8 @@ husk_status husk__conv_suit(husk_context *context, husk__conv_problem *problem, 
 /* What gradients ask of params: no activation, known bits of accumulate. */
 husk_status husk__conv_check_gradient(const husk_conv_params *params, const husk__scope *scope);
 /* The part of it that needs no bias and y; shape has x's rank. */
-husk_status husk__conv_resolve_shape(const husk_conv_params *params, const husk_tensor *x,
-                                     const husk_tensor *w, husk__conv_problem *problem,
+husk_status husk__conv_resolve_shape(const husk_conv_params *params, const husk_tensor *x, const husk_tensor *w,
+                                     const husk__conv_names *names, husk__conv_problem *problem,
                                      int64_t shape[HUSK_MAX_RANK], const husk__scope *scope);
 /* Normalise the problem to three dimensions. */
 void husk__conv_set_geometry(husk__conv_problem *problem, int64_t groups);
