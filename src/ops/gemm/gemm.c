@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
-// General matrix multiplication: the public calls. The variants are in gemm_*.c.
+// General matrix multiplication: the public calls. What the variants (<variant>.c) share is in problem.c.
 #include "ops/gemm/problem.h"
 
-#include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/checked.h"
@@ -451,6 +449,20 @@ husk_status husk_gemm_plan_run(husk_plan *plan, husk_queue *queue, float alpha, 
     return status;
 }
 
+static husk_status pack(const husk_plan *plan, husk_queue *queue, const husk_tensor *b, husk_packed **packed,
+                        const husk__scope *scope)
+{
+    if (plan->variant == &husk__gemm_packed || plan->variant == &husk__gemm_skinny)
+        return husk__gemm_panels_pack(plan, queue, b, packed, scope);
+    if (plan->variant == &husk__gemm_amx)
+        return husk__gemm_amx_pack(plan, queue, b, packed, scope);
+    const husk_status status =
+        plan->variant == &husk__gemm_matrix ? husk__gemm_matrix_expect_packed(plan, scope) : HUSK_OK;
+    if (status != HUSK_OK)
+        return status;
+    return husk__gemm_rows_pack(plan, queue, b, packed, scope);
+}
+
 husk_status husk_gemm_plan_pack(husk_plan *plan, husk_queue *queue, const husk_tensor *b,
                                 husk_packed **packed)
 {
@@ -484,72 +496,10 @@ husk_status husk_gemm_plan_pack(husk_plan *plan, husk_queue *queue, const husk_t
     if (status == HUSK_OK && (problem->wide & HUSK__GEMM_WIDE_B))
         status = husk__fail(&scope, HUSK_UNSUPPORTED, "b: is f32 beside %s; weights are packed as that",
                             husk_dtype_name(problem->dtype));
-    return status == HUSK_OK ? husk__gemm_pack(plan, queue, b, packed, &scope) : status;
+    return status == HUSK_OK ? pack(plan, queue, b, packed, &scope) : status;
 }
 
-// ---- what the variants share ----
-
-husk__gemm_shape husk__gemm_transposed(const husk__gemm_shape *shape)
-{
-    husk__gemm_shape t = *shape;
-    t.m = shape->n;
-    t.n = shape->m;
-    t.a_row = shape->b_column;
-    t.a_step = shape->b_step;
-    t.a_batch = shape->b_batch;
-    t.b_step = shape->a_step;
-    t.b_column = shape->a_row;
-    t.b_batch = shape->a_batch;
-    t.c_row = shape->c_column;
-    t.c_column = shape->c_row;
-    if (shape->bias == HUSK__GEMM_BIAS_COLUMN)
-        t.bias = HUSK__GEMM_BIAS_ROW;
-    else if (shape->bias == HUSK__GEMM_BIAS_ROW)
-        t.bias = HUSK__GEMM_BIAS_COLUMN;
-    return t;
-}
-
-bool husk__gemm_is_by_columns(const husk__gemm_shape *shape)
-{
-    return shape->c_column != 1 && shape->c_row == 1;
-}
-
-bool husk__gemm_fits_int(const husk__gemm_shape *shape, char reason[HUSK__REASON_CAPACITY])
-{
-    const int64_t most =
-        husk__max_i64(husk__max_i64(shape->m, shape->n), husk__max_i64(shape->k, shape->batch));
-    if (most <= HUSK__GEMM_MAX_EXTENT)
-        return true;
-    snprintf(reason, HUSK__REASON_CAPACITY, "a dimension of %lld is too large for the kernel",
-             (long long)most);
-    return false;
-}
-
-bool husk__gemm_is_narrow(const husk__gemm_problem *problem)
-{
-    return husk_dtype_size(problem->dtype) < sizeof(float) && !(problem->wide & HUSK__GEMM_WIDE_C);
-}
-
-int32_t husk__gemm_wide_exchanged(int32_t wide)
-{
-    const int32_t others = wide & ~(HUSK__GEMM_WIDE_A | HUSK__GEMM_WIDE_B);
-    return others | (wide & HUSK__GEMM_WIDE_A ? HUSK__GEMM_WIDE_B : 0) |
-           (wide & HUSK__GEMM_WIDE_B ? HUSK__GEMM_WIDE_A : 0);
-}
-
-double husk__gemm_flops(const husk__candidate *candidate)
-{
-    const husk__gemm_shape *shape = &((const husk__gemm_problem *)candidate->problem)->shape;
-    return 2.0 * (double)shape->batch * (double)shape->m * (double)shape->n * (double)shape->k;
-}
-
-void husk__gemm_options(const husk__gemm_problem *problem, const char *configuration, char *options,
-                        size_t capacity)
-{
-    snprintf(options, capacity, "%s %s%s%s", husk__dtype_option(problem->dtype),
-             problem->dtype == HUSK_F64 ? "-DHALF_VECTORS " : "",
-             problem->activation_is_smooth ? "-DACT_SMOOTH " : "", configuration);
-}
+// ---- prewarming ----
 
 // What a first inference takes: a matrix, a vector, and weights packed beforehand.
 static husk_status prewarm(husk_queue *queue, const husk__scope *scope)

@@ -1,18 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Packed weights, by variant: panels for the CPU family (packed.c, amx.c), aligned rows for the others.
+// Packed weights as aligned rows: what the variants that have no panels (packed.c, amx.c) read.
 #include "base/checked.h"
 #include "base/tensor.h"
 #include "ops/gemm/problem.h"
-
-void husk__gemm_packed_key(const husk__gemm_problem *problem, husk__key *key)
-{
-    husk__key_i64(key, problem->shape.k);
-    husk__key_i64(key, problem->shape.n);
-    husk__key_i64(key, problem->transpose_b);
-    husk__key_i64(key, problem->b.rank);
-    husk__key_i64(key, problem->b.dtype);
-    husk__key_i64(key, problem->precision); // in what parts an engine wants them
-}
 
 // Rows of packed weights begin at multiples of eight elements: 16 bytes of the narrowest dtype.
 static int64_t row_stride(const husk__gemm_shape *shape)
@@ -27,9 +17,9 @@ void husk__gemm_use_rows(husk__gemm_shape *shape)
     shape->b_batch = 0;
 }
 
-// op(B) [k, n] row after row, whatever the strides it is given with.
-static husk_status pack_rows(const husk_plan *plan, husk_queue *queue, const husk_tensor *b,
-                             husk_packed **packed, const husk__scope *scope)
+// Whatever the strides it is given with.
+husk_status husk__gemm_rows_pack(const husk_plan *plan, husk_queue *queue, const husk_tensor *b,
+                                 husk_packed **packed, const husk__scope *scope)
 {
     const husk__gemm_problem *problem = plan->problem;
     int64_t elements;
@@ -68,18 +58,4 @@ static husk_status pack_rows(const husk_plan *plan, husk_queue *queue, const hus
         *packed = NULL;
     }
     return status;
-}
-
-husk_status husk__gemm_pack(const husk_plan *plan, husk_queue *queue, const husk_tensor *b,
-                            husk_packed **packed, const husk__scope *scope)
-{
-    if (plan->variant == &husk__gemm_packed || plan->variant == &husk__gemm_skinny)
-        return husk__gemm_panels_pack(plan, queue, b, packed, scope);
-    if (plan->variant == &husk__gemm_amx)
-        return husk__gemm_amx_pack(plan, queue, b, packed, scope);
-    const husk_status status =
-        plan->variant == &husk__gemm_matrix ? husk__gemm_matrix_expect_packed(plan, scope) : HUSK_OK;
-    if (status != HUSK_OK)
-        return status;
-    return pack_rows(plan, queue, b, packed, scope);
 }

@@ -60,6 +60,8 @@ typedef struct husk__gemm_run {
     const husk_tensor *bias; /* NULL where there is none */
 } husk__gemm_run;
 
+/* ---- what the variants share: problem.c ---- */
+
 /* C^T = B^T A^T: the same multiplication with rows and columns exchanged. */
 husk__gemm_shape husk__gemm_transposed(const husk__gemm_shape *shape);
 
@@ -84,13 +86,15 @@ double husk__gemm_flops(const husk__candidate *candidate);
 void husk__gemm_options(const husk__gemm_problem *problem, const char *configuration, char *options,
                         size_t capacity);
 
-/* ---- packed weights: pack.c ---- */
-
 /* What must agree between packed weights and a plan that uses them. */
 void husk__gemm_packed_key(const husk__gemm_problem *problem, husk__key *key);
-husk_status husk__gemm_pack(const husk_plan *plan, husk_queue *queue, const husk_tensor *b,
-                            husk_packed **packed, const husk__scope *scope);
-/* B's strides as tiled's and clblast's packed weights have them: op(B) row after row. */
+
+/* ---- aligned rows, the packed weights of tiled, matrix and clblast: pack.c ---- */
+
+/* op(B) [k, n] row after row. */
+husk_status husk__gemm_rows_pack(const husk_plan *plan, husk_queue *queue, const husk_tensor *b,
+                                 husk_packed **packed, const husk__scope *scope);
+/* B's strides as they are there. */
 void husk__gemm_use_rows(husk__gemm_shape *shape);
 
 /* ---- panels, the packed weights of packed and skinny: packed.c ---- */
