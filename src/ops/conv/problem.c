@@ -2,7 +2,6 @@
 // From a public call's arguments to a convolution's problem: validation, defaults, and three dimensions.
 #include "ops/conv/problem.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -43,19 +43,6 @@ static void classify(const void *untyped, husk__text *text)
     husk__class_size(text, "k", own->products.k);
 }
 
-void husk__quantized_conv_packed_key(const problem *own, husk__key *key)
-{
-    husk__key_i64(key, own->groups);
-    for (int32_t d = 0; d < own->w.rank; ++d)
-        husk__key_i64(key, own->w.shape[d]);
-}
-
-double husk__quantized_conv_flops(const husk__candidate *candidate)
-{
-    const husk__products *own = &((const problem *)candidate->problem)->products;
-    return 2.0 * (double)own->groups * (double)own->m * (double)own->n * (double)own->k;
-}
-
 static husk_status prewarm(husk_queue *queue, const husk__scope *scope);
 
 static const husk__variant *const variants[] = {&husk__quantized_conv_implicit_gemm, &husk__quantized_conv_depthwise,
@@ -110,27 +97,6 @@ static husk_tensor resolved(const husk_tensor *tensor)
     made.packed = NULL;
     made.offset = 0;
     return made;
-}
-
-void husk__quantized_conv_strides(const husk_tensor *tensor, int64_t strides[5])
-{
-    const husk_tensor plain = resolved(tensor);
-    const int32_t missing = 5 - plain.rank;
-    for (int32_t i = 0; i < 5; ++i) {
-        const int32_t d = i < 2 ? i : i - missing;
-        const bool is_there = i < 2 || d >= 2;
-        strides[i] = is_there && plain.shape[d] > 1 ? plain.strides[d] : i == 1 ? 1 : 0;
-    }
-}
-
-void husk__quantized_conv_set_weights(husk__products *products, const int64_t strides[5], int64_t filters)
-{
-    products->b_strides[0] = strides[2];
-    products->b_strides[1] = strides[3];
-    products->b_strides[2] = strides[4];
-    products->b_strides[3] = strides[1];
-    products->b_column = filters > 1 ? strides[0] : 1;
-    products->b_group = filters * strides[0];
 }
 
 static void set_space(const husk_conv_params *params, problem *own)

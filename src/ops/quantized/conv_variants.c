@@ -2,7 +2,6 @@
 // The variants of quantized_conv: choose -> launch. Kernels: cl/quantized/conv_*.cl.
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/checked.h"
 #include "base/tensor.h"
@@ -157,28 +156,6 @@ static husk_status prepare_grid(husk_plan *plan, const husk__scope *scope)
              own->products.activation_is_smooth ? "-DACT_SMOOTH " : "", plan->configuration->options);
     return husk__kernel_get(plan->context, "quantized/conv_grid.cl", options, "husk_quantized_conv_grid",
                             &state->kernel, scope);
-}
-
-bool husk__quantized_conv_fits_int(const problem *own, char reason[HUSK__REASON_CAPACITY])
-{
-    const int64_t most = INT64_C(1) << 29;
-    bool fits = true;
-    for (int d = 0; d < 3; ++d)
-        fits = fits && own->in[d] <= most && own->pad[d] <= most && own->pad_end[d] <= most && own->stride[d] <= most &&
-               own->dilation[d] <= most && (own->out[d] - 1) * own->stride[d] <= most &&
-               (own->filter[d] - 1) * own->dilation[d] <= most;
-    snprintf(reason, HUSK__REASON_CAPACITY, "an extent, with its padding, is larger than %lld", (long long)most);
-    return fits;
-}
-
-husk__arg *husk__quantized_conv_write_window(const problem *own, const int64_t in[3], const int64_t pad[3],
-                                             husk__arg *end)
-{
-    const int64_t *const lists[] = {in, own->filter, own->stride, pad, own->dilation, own->out};
-    for (size_t i = 0; i < sizeof lists / sizeof *lists; ++i)
-        for (int d = 0; d < 3; ++d)
-            *end++ = HUSK__ARG_I32(lists[i][d]);
-    return end;
 }
 
 static husk__arg *write_strides(const int64_t strides[5], husk__arg *end)

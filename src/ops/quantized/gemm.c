@@ -3,7 +3,6 @@
 // ops/quantized/products.c. Kernels: cl/quantized/gemm_*.cl.
 #include "ops/quantized/gemm_problem.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "base/checked.h"
@@ -35,27 +34,6 @@ static void classify(const void *untyped, husk__text *text)
     husk__class_size(text, "m", own->products.m);
     husk__class_size(text, "n", own->products.n);
     husk__class_size(text, "k", own->products.k);
-}
-
-void husk__quantized_gemm_packed_key(const problem *own, husk__key *key)
-{
-    husk__key_i64(key, own->products.k);
-    husk__key_i64(key, own->products.n);
-    husk__key_i64(key, own->b.rank);
-}
-
-// The common list has the zero point of i8 with its highest bit turned, 128 higher.
-husk__arg *husk__quantized_gemm_write_finish(const husk__products *own, const arguments *given, husk__arg *end)
-{
-    husk_quantization a = given->a_quantization;
-    a.zero -= own->a_dtype == HUSK_I8 ? 128 : 0;
-    return husk__products_write_finish(own, given->b_scale, given->bias, &a, &given->c_quantization, end);
-}
-
-double husk__quantized_gemm_flops(const husk__candidate *candidate)
-{
-    const husk__products *own = &((const problem *)candidate->problem)->products;
-    return 2.0 * (double)own->groups * (double)own->m * (double)own->n * (double)own->k;
 }
 
 // ---- packed: CPU devices ----

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // Variant tiled: for GPUs. The kernel and what it costs: cl/quantized/gemm_tiled.cl.
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -29,14 +28,6 @@ static bool supports(const husk__candidate *candidate, char reason[HUSK__REASON_
     snprintf(reason, HUSK__REASON_CAPACITY, "needs work-groups of %d and %d bytes of local memory", ITEMS,
              LOCAL_BYTES);
     return candidate->traits->work_group >= ITEMS && candidate->traits->local_memory >= LOCAL_BYTES;
-}
-
-double husk__quantized_gemm_tiles_cost(const husk__candidate *candidate, int64_t side)
-{
-    const husk__products *own = &((const problem *)candidate->problem)->products;
-    const double tiles = (double)(own->groups * husk__divide_up(own->m, side) * husk__divide_up(own->n, side));
-    const double units = candidate->traits->compute_units;
-    return ceil(tiles / units) * units * (double)(side * side) * (double)(own->k + 64) * 1e-3;
 }
 
 static double cost(const husk__candidate *candidate)

@@ -22,10 +22,17 @@ extern const husk__variant *const husk__quantize_variants[];
 void husk__quantize_describe(const void *problem, husk__key *key);
 void husk__quantize_classify(const void *problem, husk__text *text);
 
+/* Which of the two operators is called. */
+typedef struct husk__quantize_operator {
+    const husk__op *op;
+    bool is_back;
+    const char *params; /* the macro that makes its params */
+} husk__quantize_operator;
+
 /* The whole call, but for what is at its beginning. */
-husk_status husk__quantize_call(husk_queue *queue, const husk__op *op, const husk_quantize_params *params,
-                                const husk_tensor *x, const husk_tensor *scale, const husk_tensor *zero,
-                                const husk_tensor *y, const husk__scope *scope);
-husk_status husk__quantize_prewarm(husk_queue *queue, const husk__op *op, const husk__scope *scope);
+husk_status husk__quantize_call(husk_queue *queue, const husk__quantize_operator *own,
+                                const husk_quantize_params *params, const husk_tensor *x, const husk_tensor *scale,
+                                const husk_tensor *zero, const husk_tensor *y, const husk__scope *scope);
+husk_status husk__quantize_prewarm(husk_queue *queue, const husk__quantize_operator *own, const husk__scope *scope);
 
 #endif

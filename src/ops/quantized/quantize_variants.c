@@ -286,10 +286,10 @@ static husk_tensor along(const husk_tensor *tensor, const husk_tensor *x, int32_
     return made;
 }
 
-static husk_status enqueue(husk_queue *queue, const husk__op *op, const husk_quantize_params *params,
-                           const arguments *given, const husk__scope *scope)
+static husk_status enqueue(husk_queue *queue, const husk__quantize_operator *called,
+                           const husk_quantize_params *params, const arguments *given, const husk__scope *scope)
 {
-    problem own = {.is_back = op == &husk__op_dequantize, .has_zero = given->zero != NULL};
+    problem own = {.is_back = called->is_back, .has_zero = given->zero != NULL};
     own.x = resolved(given->x);
     own.y = resolved(given->y);
     own.scale = along(given->scale, &own.x, params->axis);
@@ -297,28 +297,25 @@ static husk_status enqueue(husk_queue *queue, const husk__op *op, const husk_qua
         own.zero = along(given->zero, &own.x, params->axis);
     const husk_tensor *const operands[] = {given->x, given->y};
     const husk__wish wish = husk__wish_of(params->variant, 0, operands, 2);
-    return husk__plan_immediate(queue, op, &own, &wish, given, scope);
+    return husk__plan_immediate(queue, called->op, &own, &wish, given, scope);
 }
 
-husk_status husk__quantize_call(husk_queue *queue, const husk__op *op, const husk_quantize_params *params,
-                                const husk_tensor *x, const husk_tensor *scale, const husk_tensor *zero,
-                                const husk_tensor *y, const husk__scope *scope)
+husk_status husk__quantize_call(husk_queue *queue, const husk__quantize_operator *own,
+                                const husk_quantize_params *params, const husk_tensor *x, const husk_tensor *scale,
+                                const husk_tensor *zero, const husk_tensor *y, const husk__scope *scope)
 {
     husk_quantize_params given;
     const arguments tensors = {x, scale, zero, y};
-    const bool is_back = op == &husk__op_dequantize;
-    husk_status status =
-        husk__params_read(&given, sizeof given, is_back ? "HUSK_DEQUANTIZE_PARAMS" : "HUSK_QUANTIZE_PARAMS",
-                          params, scope);
+    husk_status status = husk__params_read(&given, sizeof given, own->params, params, scope);
     if (status == HUSK_OK)
-        status = validate(queue, &given, is_back, &tensors, scope);
+        status = validate(queue, &given, own->is_back, &tensors, scope);
     if (status != HUSK_OK || husk__tensor_count(y) == 0)
         return status;
-    return enqueue(queue, op, &given, &tensors, scope);
+    return enqueue(queue, own, &given, &tensors, scope);
 }
 
 // A few numbers, whatever they are.
-husk_status husk__quantize_prewarm(husk_queue *queue, const husk__op *op, const husk__scope *scope)
+husk_status husk__quantize_prewarm(husk_queue *queue, const husk__quantize_operator *own, const husk__scope *scope)
 {
     const int64_t shape[] = {64}, one[] = {1};
     const husk_quantize_params params = {0};
@@ -331,9 +328,8 @@ husk_status husk__quantize_prewarm(husk_queue *queue, const husk__op *op, const 
     husk_tensor bytes = husk_tensor_make(buffer, HUSK_I8, 1, shape), scale = husk_tensor_make(buffer, HUSK_F32, 1, one);
     bytes.offset = 64 * sizeof(float);
     scale.offset = 64 + 16;
-    const bool is_back = op == &husk__op_dequantize;
-    const arguments tensors = {is_back ? &bytes : &floats, &scale, NULL, is_back ? &floats : &bytes};
-    status = enqueue(queue, op, &params, &tensors, scope);
+    const arguments tensors = {own->is_back ? &bytes : &floats, &scale, NULL, own->is_back ? &floats : &bytes};
+    status = enqueue(queue, own, &params, &tensors, scope);
     husk_buffer_release(buffer);
     return status;
 }
