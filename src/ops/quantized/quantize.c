@@ -3,11 +3,11 @@
 // cl/quantized/quantize_*.cl.
 #include "ops/quantized/quantize_problem.h"
 
-static const husk__quantize_operator own = {&husk__op_quantize, false, "HUSK_QUANTIZE_PARAMS"};
+static const husk__quantize_operator called = {&husk__op_quantize, false, "HUSK_QUANTIZE_PARAMS"};
 
 static husk_status prewarm(husk_queue *queue, const husk__scope *scope)
 {
-    return husk__quantize_prewarm(queue, &own, scope);
+    return husk__quantize_prewarm(queue, &called, scope);
 }
 
 const husk__op husk__op_quantize = {
@@ -26,5 +26,5 @@ husk_status husk_quantize(husk_queue *queue, const husk_quantize_params *params,
     const husk_status status = husk__call_begin(queue, "husk_quantize", &scope);
     if (status != HUSK_OK)
         return status;
-    return husk__quantize_call(queue, &own, params, x, scale, zero, y, &scope);
+    return husk__quantize_call(queue, &called, params, x, scale, zero, y, &scope);
 }

@@ -30,9 +30,9 @@ typedef struct husk__quantize_operator {
 } husk__quantize_operator;
 
 /* The whole call, but for what is at its beginning. */
-husk_status husk__quantize_call(husk_queue *queue, const husk__quantize_operator *own,
+husk_status husk__quantize_call(husk_queue *queue, const husk__quantize_operator *called,
                                 const husk_quantize_params *params, const husk_tensor *x, const husk_tensor *scale,
                                 const husk_tensor *zero, const husk_tensor *y, const husk__scope *scope);
-husk_status husk__quantize_prewarm(husk_queue *queue, const husk__quantize_operator *own, const husk__scope *scope);
+husk_status husk__quantize_prewarm(husk_queue *queue, const husk__quantize_operator *called, const husk__scope *scope);
 
 #endif

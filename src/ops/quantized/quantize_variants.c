@@ -300,22 +300,22 @@ static husk_status enqueue(husk_queue *queue, const husk__quantize_operator *cal
     return husk__plan_immediate(queue, called->op, &own, &wish, given, scope);
 }
 
-husk_status husk__quantize_call(husk_queue *queue, const husk__quantize_operator *own,
+husk_status husk__quantize_call(husk_queue *queue, const husk__quantize_operator *called,
                                 const husk_quantize_params *params, const husk_tensor *x, const husk_tensor *scale,
                                 const husk_tensor *zero, const husk_tensor *y, const husk__scope *scope)
 {
     husk_quantize_params given;
     const arguments tensors = {x, scale, zero, y};
-    husk_status status = husk__params_read(&given, sizeof given, own->params, params, scope);
+    husk_status status = husk__params_read(&given, sizeof given, called->params, params, scope);
     if (status == HUSK_OK)
-        status = validate(queue, &given, own->is_back, &tensors, scope);
+        status = validate(queue, &given, called->is_back, &tensors, scope);
     if (status != HUSK_OK || husk__tensor_count(y) == 0)
         return status;
-    return enqueue(queue, own, &given, &tensors, scope);
+    return enqueue(queue, called, &given, &tensors, scope);
 }
 
 // A few numbers, whatever they are.
-husk_status husk__quantize_prewarm(husk_queue *queue, const husk__quantize_operator *own, const husk__scope *scope)
+husk_status husk__quantize_prewarm(husk_queue *queue, const husk__quantize_operator *called, const husk__scope *scope)
 {
     const int64_t shape[] = {64}, one[] = {1};
     const husk_quantize_params params = {0};
@@ -328,8 +328,8 @@ husk_status husk__quantize_prewarm(husk_queue *queue, const husk__quantize_opera
     husk_tensor bytes = husk_tensor_make(buffer, HUSK_I8, 1, shape), scale = husk_tensor_make(buffer, HUSK_F32, 1, one);
     bytes.offset = 64 * sizeof(float);
     scale.offset = 64 + 16;
-    const arguments tensors = {own->is_back ? &bytes : &floats, &scale, NULL, own->is_back ? &floats : &bytes};
-    status = enqueue(queue, own, &params, &tensors, scope);
+    const arguments tensors = {called->is_back ? &bytes : &floats, &scale, NULL, called->is_back ? &floats : &bytes};
+    status = enqueue(queue, called, &params, &tensors, scope);
     husk_buffer_release(buffer);
     return status;
 }
