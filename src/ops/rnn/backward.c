@@ -14,7 +14,7 @@ typedef husk__rnn_backward_run arguments;
 static void classify(const void *untyped, husk__text *text)
 {
     const problem *own = untyped;
-    husk__op_rnn.classify(&own->forward, text);
+    husk__rnn_classify(&own->forward, text);
 }
 
 static husk_status prewarm(husk_queue *queue, const husk__scope *scope);

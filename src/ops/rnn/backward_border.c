@@ -8,19 +8,6 @@ typedef husk__rnn_backward_run arguments;
 
 enum { PARTS = HUSK__RNN_BACKWARD_WEIGHT_PARTS };
 
-int64_t husk__rnn_backward_border_total(const problem *own)
-{
-    const husk__rnn_problem *forward = &own->forward;
-    const husk_tensor *const tensors[] = {&own->dy, &own->dh_n, &own->dc_n, &own->dx, &own->dh0, &own->dc0};
-    const bool is_there[] = {own->has_dy, own->has_dh_n, own->has_dc_n, own->has_dx, own->has_dh0, own->has_dc0};
-    if (!husk__rnn_is_narrow(forward))
-        return 0;
-    int64_t room = husk__rnn_border_total(forward) + husk__rnn_border_weights_room(forward);
-    for (int i = 0; i < 6; ++i)
-        room += is_there[i] ? husk__rnn_border_room(tensors[i]) : 0;
-    return room;
-}
-
 // A run's stand-ins.
 typedef struct stand_ins {
     husk__rnn_border border;

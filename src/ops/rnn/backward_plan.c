@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The gradients of recurrent layers: the tensors of a run against those that its plan was made for.
 #include "ops/rnn/backward_problem.h"
+#include "ops/rnn/resolve.h"
 
 typedef husk__rnn_backward_problem problem;
 typedef husk__rnn_backward_run arguments;

@@ -5,7 +5,7 @@
 #include "base/params.h"
 #include "base/tensor.h"
 #include "ops/rnn/backward_problem.h"
-#include "ops/rnn/border.h"
+#include "ops/rnn/resolve.h"
 
 typedef husk__rnn_backward_problem problem;
 typedef husk__rnn_backward_run arguments;
@@ -158,6 +158,20 @@ static husk_status resolve_gradients(const husk_rnn_gradients *given, problem *o
     if (status == HUSK_OK && !is_any)
         status = husk__reject(scope, "gradients", "all are NULL; one gradient at least must be wanted");
     return status;
+}
+
+// Everything that has a stand-in of f32: forward's, and the gradients.
+int64_t husk__rnn_backward_border_total(const problem *own)
+{
+    const husk__rnn_problem *forward = &own->forward;
+    const husk_tensor *const tensors[] = {&own->dy, &own->dh_n, &own->dc_n, &own->dx, &own->dh0, &own->dc0};
+    const bool is_there[] = {own->has_dy, own->has_dh_n, own->has_dc_n, own->has_dx, own->has_dh0, own->has_dc0};
+    if (!husk__rnn_is_narrow(forward))
+        return 0;
+    int64_t room = husk__rnn_border_total(forward) + husk__rnn_border_weights_room(forward);
+    for (int i = 0; i < 6; ++i)
+        room += is_there[i] ? husk__rnn_border_room(tensors[i]) : 0;
+    return room;
 }
 
 // What the caller has is kept; what the library works on is f32 or f64, packed where it has to be converted.

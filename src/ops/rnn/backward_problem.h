@@ -56,6 +56,8 @@ husk_status husk__rnn_backward_bind(const husk__rnn_backward_problem *problem, h
 husk_status husk__rnn_backward_check_run(const husk__rnn_backward_problem *problem, const husk__rnn_backward_run *run,
                                          const husk__scope *scope);
 void husk__rnn_backward_describe(const void *problem, husk__key *key);
+/* Everything of f16 and bf16 as f32, in elements: what forward's border has room for, and the gradients. */
+int64_t husk__rnn_backward_border_total(const husk__rnn_backward_problem *problem);
 
 enum { HUSK__RNN_BACKWARD_WEIGHT_PARTS = 4, HUSK__RNN_BACKWARD_NAME = 64 };
 
@@ -167,9 +169,6 @@ husk_status husk__rnn_backward_run_layers(const husk_plan *plan, husk_queue *que
 double husk__rnn_backward_flops(const husk__candidate *candidate);
 
 /* ---- backward_border.c: f16 and bf16 ---- */
-
-/* Everything of f16 and bf16 as f32, in elements: what forward's border has room for, and the gradients. */
-int64_t husk__rnn_backward_border_total(const husk__rnn_backward_problem *problem);
 
 typedef husk_status (*husk__rnn_backward_runner)(const husk_plan *plan, husk_queue *queue,
                                                  const husk__rnn_backward_run *run, const husk__scratch *scratch,

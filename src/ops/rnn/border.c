@@ -1,28 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Recurrent layers of f16 and bf16: what lies in memory becomes f32 in scratch at the border, once a run, and results
 // are rounded when they go out. Inside, in the states from step to step too, everything is f32.
-#include "base/checked.h"
-#include "base/tensor.h"
 #include "ops/rnn/border.h"
 
 #include <husk/ops/copy.h>
-
-enum { ALIGNMENT = 64 }; // elements
-
-husk_tensor husk__rnn_as_f32(const husk_tensor *tensor)
-{
-    husk_tensor made = *tensor;
-    made.dtype = HUSK_F32;
-    for (int32_t d = 0; d < HUSK_MAX_RANK; ++d)
-        made.strides[d] = 0;
-    husk__tensor_resolve(&made);
-    return made;
-}
-
-int64_t husk__rnn_border_room(const husk_tensor *tensor)
-{
-    return husk__round_up(husk__tensor_count(tensor), ALIGNMENT);
-}
 
 const husk_tensor *husk__rnn_border_place(husk__rnn_border *border, const husk_tensor *tensor)
 {
@@ -60,30 +41,6 @@ void husk__rnn_border_weights(husk__rnn_border *border, husk_queue *queue, const
                                      husk__rnn_border_in(border, queue, weights[i].hidden),
                                      husk__rnn_border_in(border, queue, weights[i].input_bias),
                                      husk__rnn_border_in(border, queue, weights[i].hidden_bias)};
-}
-
-int64_t husk__rnn_border_weights_room(const husk__rnn_problem *problem)
-{
-    int64_t room = 0;
-    const int64_t rows = problem->gates * problem->hidden;
-    for (int64_t i = 0; i < husk__rnn_weight_count(problem); ++i) {
-        room += husk__round_up(rows * husk__rnn_layer_inputs(problem, i / problem->directions), ALIGNMENT);
-        room += husk__round_up(rows * problem->hidden, ALIGNMENT) + 2 * husk__round_up(rows, ALIGNMENT);
-    }
-    return room;
-}
-
-int64_t husk__rnn_border_total(const husk__rnn_problem *problem)
-{
-    const husk_tensor *const states[] = {problem->has_h0 ? &problem->h0 : NULL, problem->has_c0 ? &problem->c0 : NULL,
-                                         problem->has_h_n ? &problem->h_n : NULL,
-                                         problem->has_c_n ? &problem->c_n : NULL};
-    if (!husk__rnn_is_narrow(problem))
-        return 0;
-    int64_t room = husk__rnn_border_room(&problem->x) + husk__rnn_border_room(&problem->y);
-    for (int i = 0; i < 4; ++i)
-        room += states[i] ? husk__rnn_border_room(states[i]) : 0;
-    return room + husk__rnn_border_weights_room(problem);
 }
 
 husk_status husk__rnn_enter(const husk__rnn_problem *problem, husk_queue *queue, const husk__rnn_run *run,

@@ -22,9 +22,6 @@ typedef struct husk__rnn_border {
     husk__rnn_run run;
 } husk__rnn_border;
 
-/* The same shape, packed, of f32. */
-husk_tensor husk__rnn_as_f32(const husk_tensor *tensor);
-
 /* Nothing yet, from a byte offset of the buffer on. */
 static inline void husk__rnn_border_begin(husk__rnn_border *border, husk_buffer *buffer, uint64_t byte_offset)
 {
@@ -41,11 +38,6 @@ void husk__rnn_border_out(husk__rnn_border *border, husk_queue *queue, const hus
                           const husk_tensor *tensor);
 void husk__rnn_border_weights(husk__rnn_border *border, husk_queue *queue, const husk_rnn_weights *weights,
                               int64_t count, husk_rnn_weights *made);
-
-/* Elements that a tensor, all weights, or everything of a run takes; of f32 and f64 a run takes none. */
-int64_t husk__rnn_border_room(const husk_tensor *tensor);
-int64_t husk__rnn_border_weights_room(const husk__rnn_problem *problem);
-int64_t husk__rnn_border_total(const husk__rnn_problem *problem);
 
 /* All tensors of a forward run in, and border->run to be done instead; then the outputs out. */
 husk_status husk__rnn_enter(const husk__rnn_problem *problem, husk_queue *queue, const husk__rnn_run *run,

@@ -94,22 +94,6 @@ husk_status husk__rnn_pack_hidden(const husk_plan *plan, husk_queue *queue, cons
     return status;
 }
 
-// ---- input weights of the panel variant ----
-
-int64_t husk__rnn_input_panels(const husk__rnn_problem *problem, const husk__rnn_layout *layout, int64_t layer)
-{
-    return husk__round_up(problem->gates * layout->pitch * (husk__rnn_layer_inputs(problem, layer) + 1), 64);
-}
-
-// Behind all hidden weights, and behind those of the layers before.
-int64_t husk__rnn_input_panels_at(const husk__rnn_problem *problem, const husk__rnn_layout *layout, int64_t layer)
-{
-    int64_t at = husk__rnn_weight_count(problem) * layout->weight_stride;
-    for (int64_t l = 0; l < layer; ++l)
-        at += problem->directions * husk__rnn_input_panels(problem, layout, l);
-    return at;
-}
-
 // ---- packed weights ----
 
 // Elements from a weight's start to its copy of the input bias, which ends its part of the buffer.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ops/rnn/problem.h: recurrent layers with every default filled in; what rnn.c and rnn_*.c share.
+ * ops/rnn/problem.h: recurrent layers with every default filled in; what the files of this family share.
  */
 #ifndef HUSK_OPS_RNN_PROBLEM_H
 #define HUSK_OPS_RNN_PROBLEM_H
@@ -103,6 +103,8 @@ static inline int64_t husk__rnn_kept(const husk__rnn_problem *problem)
                              (problem->cell == HUSK_RNN_GRU && problem->reset == HUSK_GRU_RESET_AFTER));
 }
 
+/* ---- problem.c: what follows from the sizes ---- */
+
 /* Elements from one direction to the next, of one layer's outputs, and all of them. */
 int64_t husk__rnn_reserve_direction(const husk__rnn_problem *problem);
 int64_t husk__rnn_reserve_outputs(const husk__rnn_problem *problem);
@@ -113,39 +115,22 @@ husk_tensor husk__rnn_reserve_gates(const husk__rnn_problem *problem, const husk
                                     int64_t direction);
 husk_tensor husk__rnn_reserve_output(const husk__rnn_problem *problem, const husk_tensor *reserve, int64_t layer);
 
-/* ---- problem.c: validation and defaults ---- */
+/* The same shape, packed, of f32. */
+husk_tensor husk__rnn_as_f32(const husk_tensor *tensor);
+/* Elements that a tensor's, all weights' or a whole run's stand-ins of f32 take; a run of f32 or f64 has none. */
+int64_t husk__rnn_border_room(const husk_tensor *tensor);
+int64_t husk__rnn_border_weights_room(const husk__rnn_problem *problem);
+int64_t husk__rnn_border_total(const husk__rnn_problem *problem);
 
-/* Options alone, into a problem without tensors. */
-husk_status husk__rnn_read_params(const husk_rnn_params *given, husk_rnn_params *params, husk__rnn_problem *problem,
-                                  const husk__scope *scope);
+/* The same problem of so many of its sequences. */
+husk__rnn_problem husk__rnn_part(const husk__rnn_problem *problem, int64_t sequences);
+/* Whether the kernels' int is enough for all sizes. */
+bool husk__rnn_fits_int(const husk__rnn_problem *problem, char reason[HUSK__REASON_CAPACITY]);
 
-/* The caller's structs, each of its size. */
-husk_status husk__rnn_read(const husk_rnn_inputs *given_inputs, const husk_rnn_outputs *given_outputs,
-                           husk_rnn_inputs *inputs, husk_rnn_outputs *outputs, const husk__scope *scope);
-/* Every argument but memory, in the header's order. */
-husk_status husk__rnn_resolve(const husk_context *context, const husk_rnn_params *params,
-                              const husk_rnn_inputs *inputs, const husk_rnn_outputs *outputs,
-                              husk__rnn_problem *problem, husk__wish *wish, const husk__scope *scope);
-/*
- * The limit of scratch memory: the params', or the default, to which the border's elements are added, as no cutting of
- * time makes them fewer. husk__rnn_resolve has set forward's.
- */
-void husk__rnn_set_limit(const husk_context *context, const husk_rnn_params *params, int64_t border,
-                         husk__rnn_problem *problem, husk__wish *wish);
-/* The tensors of a run against the plan's; packed weights are not looked at. */
-husk_status husk__rnn_check_run(const husk__rnn_problem *problem, const husk__rnn_run *run,
-                                const husk__scope *scope);
-/* The plain weights of a run or a packing against the plan's. */
-husk_status husk__rnn_check_weights(const husk__rnn_problem *problem, const husk_rnn_weights *weights,
-                                    const husk__scope *scope);
-/* The memory behind them, and what may not overlap. */
-husk_status husk__rnn_bind(const husk__rnn_problem *problem, husk_queue *queue, const husk__rnn_run *run,
-                           const husk__scope *scope);
-husk_status husk__rnn_bind_weights(const husk__rnn_problem *problem, husk_queue *queue,
-                                   const husk_rnn_weights *weights, const husk__scope *scope);
 void husk__rnn_describe(const void *problem, husk__key *key);
+void husk__rnn_classify(const void *problem, husk__text *text);
 
-/* ---- layers.c: what a plan holds, and how layers follow each other ---- */
+/* ---- what a plan holds ---- */
 
 /* Where things lie in a plan's scratch memory, in bytes from its start. */
 typedef struct husk__rnn_layout {
@@ -185,6 +170,8 @@ static inline const husk__rnn_problem *husk__rnn_worked(const husk_plan *plan)
     return &((const husk__rnn_state *)plan->state)->problem;
 }
 
+/* ---- layout.c: where things lie ---- */
+
 /*
  * Inside the problem's limit; where that is the default and too little for one sequence, inside of one buffer, as a
  * variant that is asked for by name need not know of it. The panel variant has input weights in panels as well.
@@ -195,25 +182,30 @@ void husk__rnn_lay_out(const husk__rnn_problem *problem, int64_t panel_units, bo
 bool husk__rnn_takes_few(const husk__rnn_problem *problem);
 /* Whether this run's inputs are multiplied by the panel variant's own kernel, not by gemm. */
 bool husk__rnn_has_own_inputs(const husk__rnn_state *state, const husk__rnn_run *run);
+/* What a run executes, with what parts and chunks that overlap compute twice. */
+double husk__rnn_flops(const husk__rnn_problem *problem, const husk__rnn_layout *layout);
+/* The panel variant's: how many elements a layer's input weights have in panels, and where packed ones begin. */
+int64_t husk__rnn_input_panels(const husk__rnn_problem *problem, const husk__rnn_layout *layout, int64_t layer);
+int64_t husk__rnn_input_panels_at(const husk__rnn_problem *problem, const husk__rnn_layout *layout, int64_t layer);
+
+/* ---- layers.c: how layers follow each other ---- */
+
 /* Everything but the step kernel and the grid, which the variant has put into the state. */
 husk_status husk__rnn_prepare(husk_plan *plan, husk__rnn_state *state, const husk__scope *scope);
 void husk__rnn_unprepare(husk_plan *plan);
 /* All layers, of as many sequences as the state's problem has. */
 husk_status husk__rnn_run_layers(const husk_plan *plan, husk_queue *queue, const husk__rnn_run *run,
                                  const husk__scratch *scratch, const husk__scope *scope);
-/* What a run executes, with what parts and chunks that overlap compute twice. */
-double husk__rnn_flops(const husk__rnn_problem *problem, const husk__rnn_layout *layout);
-bool husk__rnn_fits_int(const husk__rnn_problem *problem, char reason[HUSK__REASON_CAPACITY]);
 
 /* ---- sequences.c: a batch in parts, where scratch memory has no room for it ---- */
 
-/* The same of so many sequences. */
-husk__rnn_problem husk__rnn_part(const husk__rnn_problem *problem, int64_t sequences);
 /* A plan's state with layout and problem; the rest is husk__rnn_prepare's and the variant's. */
 husk_status husk__rnn_state_create(husk_plan *plan, int64_t panel_units, bool is_panel, const husk__scope *scope);
 /* The variants' run. */
 husk_status husk__rnn_run_sequences(const husk_plan *plan, husk_queue *queue, const void *arguments,
                                     const husk__scratch *scratch, const husk__scope *scope);
+
+/* ---- step.c ---- */
 
 /* One layer and the time steps whose input products are there. */
 typedef struct husk__rnn_launch {
@@ -228,8 +220,6 @@ typedef struct husk__rnn_launch {
     husk_tensor x;               /* rows of the chunk, where the first launch makes the products */
 } husk__rnn_launch;
 
-/* ---- step.c ---- */
-
 husk_status husk__rnn_launch_steps(const husk_plan *plan, husk_queue *queue, const husk__rnn_run *run,
                                    const husk__scratch *scratch, const husk__rnn_launch *launch,
                                    const husk__scope *scope);
@@ -239,10 +229,13 @@ husk_status husk__rnn_launch_inputs(const husk_plan *plan, husk_queue *queue, co
                                     const husk__scratch *scratch, const husk__rnn_launch *launch,
                                     int64_t direction, const husk_tensor *rows, const husk__scope *scope);
 
-/* ---- panel.c: what the panel variants of forward and backward divide alike ---- */
+/* ---- divide.c: how the panel variants of forward and backward divide their work ---- */
 
 /* Hidden units in so many panels, and sequences, among the cores: groups, group_panels, group_rows, is_whole. */
 void husk__rnn_divide(const husk__rnn_problem *problem, int64_t panels, uint32_t cores, husk__rnn_grid *grid);
+/* The products of the inputs, which forward's panel kernel makes itself: the grid's input_* and makes_inputs. */
+void husk__rnn_divide_inputs(const husk__rnn_problem *problem, const husk__rnn_layout *layout, uint32_t cores,
+                             husk__rnn_grid *grid);
 /* Hidden weights are more than the last cache holds. */
 bool husk__rnn_is_far(const husk__rnn_problem *problem, const husk_device_traits *traits);
 
@@ -259,13 +252,11 @@ husk_status husk__rnn_pack(const husk_plan *plan, husk_queue *queue, const husk_
                            husk_packed **packed, const husk__scope *scope);
 /*
  * The panel variant's: hidden weights and, where has_input, input weights of one layer and direction with their biases
- * into panels at byte offsets of a buffer; how many elements a layer's input panels have, and where packed ones begin.
+ * into panels at byte offsets of a buffer.
  */
 husk_status husk__rnn_pack_panels(const husk_plan *plan, husk_queue *queue, const husk_rnn_weights *weights,
                                   const husk_buffer *to, uint64_t byte_offset, bool has_input,
                                   uint64_t input_byte_offset, const husk__scope *scope);
-int64_t husk__rnn_input_panels(const husk__rnn_problem *problem, const husk__rnn_layout *layout, int64_t layer);
-int64_t husk__rnn_input_panels_at(const husk__rnn_problem *problem, const husk__rnn_layout *layout, int64_t layer);
 /* The input weights and bias of packed weights, as gemm takes them; packed input weights are in *input. */
 void husk__rnn_packed_inputs(const husk_plan *plan, const husk_packed *packed, int64_t index,
                              husk_tensor *input, husk_tensor *bias);

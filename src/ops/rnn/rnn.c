@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Recurrent layers over whole sequences: the public calls. Validation is in problem.c, the variants are
-// panel.c and tile.c, what they share is in sequences.c, layers.c, step.c and pack.c.
+// Recurrent layers over whole sequences: the public calls. Validation is in resolve.c and plan.c, the variants are
+// panel.c and tile.c, what they share is in sequences.c, layers.c, step.c, pack.c and layout.c.
 #include <stdio.h>
 
 #include "base/tensor.h"
-#include "ops/rnn/problem.h"
+#include "ops/rnn/resolve.h"
 #include "runtime/call.h"
 
 static const husk__variant *const variants[] = {&husk__rnn_panel, &husk__rnn_tile, NULL};
@@ -190,25 +190,11 @@ static husk_status prewarm(husk_queue *queue, const husk__scope *scope)
     return status;
 }
 
-static void classify(const void *problem_, husk__text *text)
-{
-    static const char *const cells[] = {"tanh", "relu", "lstm", "gru"};
-    const husk__rnn_problem *problem = problem_;
-    husk__text_format(text, " %s %s%s%s layers=%lld directions=%lld", husk_dtype_name(problem->dtype),
-                      (size_t)problem->cell < sizeof cells / sizeof *cells ? cells[problem->cell] : "cell",
-                      husk__rnn_has_two_passes(problem) ? " reset before" : "", problem->has_lengths ? " lengths" : "",
-                      (long long)problem->layers, (long long)problem->directions);
-    husk__class_size(text, "t", problem->steps);
-    husk__class_size(text, "b", problem->batch);
-    husk__class_size(text, "input", problem->inputs);
-    husk__class_size(text, "hidden", problem->hidden);
-}
-
 const husk__op husk__op_rnn = {
     .name = "rnn",
     .problem_size = sizeof(husk__rnn_problem),
     .variants = variants,
     .describe = husk__rnn_describe,
     .prewarm = prewarm,
-    .classify = classify,
+    .classify = husk__rnn_classify,
 };

@@ -4,31 +4,11 @@
 #include <stdlib.h>
 
 #include "base/checked.h"
-#include "ops/rnn/border.h"
+#include "ops/rnn/problem.h"
 
 enum { SEQUENCES = 1 }; // which dimension of x, y and the states
 
 // ---- planning ----
-
-husk__rnn_problem husk__rnn_part(const husk__rnn_problem *problem, int64_t sequences)
-{
-    husk__rnn_problem part = *problem;
-    if (sequences == problem->batch)
-        return part;
-    husk_tensor *const tensors[] = {&part.x, &part.y, &part.h0, &part.c0, &part.h_n, &part.c_n};
-    const bool is_there[] = {true, true, part.has_h0, part.has_c0, part.has_h_n, part.has_c_n};
-    part.batch = sequences;
-    for (int i = 0; i < 6; ++i) {
-        if (!is_there[i])
-            continue;
-        *tensors[i] = husk_tensor_slice(tensors[i], SEQUENCES, 0, sequences, 1);
-        if (husk__rnn_is_narrow(problem)) // as they will lie in scratch memory
-            *tensors[i] = husk__rnn_as_f32(tensors[i]);
-    }
-    if (part.has_lengths)
-        part.lengths = husk_tensor_slice(&part.lengths, 0, 0, sequences, 1);
-    return part;
-}
 
 husk_status husk__rnn_state_create(husk_plan *plan, int64_t panel_units, bool is_panel, const husk__scope *scope)
 {

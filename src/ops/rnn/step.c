@@ -109,7 +109,7 @@ husk_status husk__rnn_launch_steps(const husk_plan *plan, husk_queue *queue, con
     const husk__rnn_grid *grid = &state->grid;
     const husk__range range = {{grid->groups[0], grid->groups[1], (size_t)problem->directions},
                                {grid->items[0], grid->items[1], grid->items[2]}};
-    const bool is_panel = plan->variant == &husk__rnn_panel;
+    const bool is_panel = state->strip_vectors > 0;
     const int last_pass = husk__rnn_has_two_passes(problem) ? PASS_SECOND : PASS_FIRST;
     husk__arg arguments[MAX_ARGUMENTS];
     const bool makes_inputs = launch->has_own_inputs && grid->makes_inputs;
