@@ -399,6 +399,21 @@ bool husk__attention_supports_workgroup(const husk__candidate *candidate, char r
                                       reason);
 }
 
+double husk__attention_cost_groups(const husk__candidate *candidate, int64_t rows, int64_t columns, double efficiency)
+{
+    const problem *own = candidate->problem;
+    const int64_t queries = own->q.shape[LENGTH], keys = own->k.shape[LENGTH], e = own->v.shape[COLUMNS];
+    const int64_t parts = husk__divide_up(husk__max_i64(e, 1), columns);
+    const int64_t groups = husk__divide_up(queries, rows) * own->q.shape[BATCH] * own->q.shape[HEADS] * parts;
+    const int64_t rounds = husk__divide_up(groups, husk__max_i64(1, candidate->traits->compute_units));
+    const double seen = own->causal ? 0.5 * (double)(keys + husk__min_i64(keys, rows)) : (double)keys;
+    // Blocks of columns that no column of y falls into are left out.
+    const double block = (double)husk__min_i64(husk__round_up(husk__max_i64(e, 1), rows), columns);
+    const double terms = (double)own->q.shape[COLUMNS] + block;
+    // A unit does some 128 multiply-adds in a nanosecond; a weight takes as long as some 24.
+    return 5000.0 + (double)rounds * (double)rows * seen * (terms / (128.0 * efficiency) + 24.0 / 128.0);
+}
+
 double husk__attention_cost_workgroup(const husk__candidate *candidate)
 {
     const int32_t side = candidate->configuration->values[0];

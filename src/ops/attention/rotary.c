@@ -4,9 +4,11 @@
 #include "base/params.h"
 #include "ops/attention/rotary_problem.h"
 
+static const husk__rotary_operator called = {&husk__op_rotary, false};
+
 static husk_status prewarm(husk_queue *queue, const husk__scope *scope)
 {
-    return husk__rotary_prewarm(queue, &husk__op_rotary, scope);
+    return husk__rotary_prewarm(queue, &called, scope);
 }
 
 const husk__op husk__op_rotary = {
@@ -29,8 +31,8 @@ husk_status husk_rotary(husk_queue *queue, const husk_rotary_params *params, con
     if (status == HUSK_OK)
         status = husk__params_read(&options, sizeof options, "HUSK_ROTARY_PARAMS", params, &scope);
     if (status == HUSK_OK)
-        status = husk__rotary_validate(queue, &husk__op_rotary, &options, &given, &scope);
+        status = husk__rotary_validate(queue, &called, &options, &given, &scope);
     if (status != HUSK_OK)
         return status;
-    return husk__rotary_enqueue(queue, &husk__op_rotary, &options, &given, &scope);
+    return husk__rotary_enqueue(queue, &called, &options, &given, &scope);
 }

@@ -4,11 +4,11 @@
 #include "base/params.h"
 #include "ops/attention/rotary_problem.h"
 
-extern const husk__op husk__op_rotary_backward;
+static const husk__rotary_operator called = {&husk__op_rotary_backward, true};
 
 static husk_status prewarm(husk_queue *queue, const husk__scope *scope)
 {
-    return husk__rotary_prewarm(queue, &husk__op_rotary_backward, scope);
+    return husk__rotary_prewarm(queue, &called, scope);
 }
 
 const husk__op husk__op_rotary_backward = {
@@ -31,8 +31,8 @@ husk_status husk_rotary_backward(husk_queue *queue, const husk_rotary_params *pa
     if (status == HUSK_OK)
         status = husk__params_read(&options, sizeof options, "HUSK_ROTARY_PARAMS", params, &scope);
     if (status == HUSK_OK)
-        status = husk__rotary_validate(queue, &husk__op_rotary_backward, &options, &given, &scope);
+        status = husk__rotary_validate(queue, &called, &options, &given, &scope);
     if (status != HUSK_OK)
         return status;
-    return husk__rotary_enqueue(queue, &husk__op_rotary_backward, &options, &given, &scope);
+    return husk__rotary_enqueue(queue, &called, &options, &given, &scope);
 }

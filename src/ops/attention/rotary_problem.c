@@ -279,10 +279,11 @@ static husk_status check_tensors(husk_queue *queue, const husk_rotary_params *pa
     return status;
 }
 
-husk_status husk__rotary_validate(husk_queue *queue, const husk__op *op, const husk_rotary_params *params,
-                                  const arguments *given, const husk__scope *scope)
+husk_status husk__rotary_validate(husk_queue *queue, const husk__rotary_operator *called,
+                                  const husk_rotary_params *params, const arguments *given,
+                                  const husk__scope *scope)
 {
-    const bool is_gradient = op != &husk__op_rotary;
+    const bool is_gradient = called->is_gradient;
     const char *x_name = is_gradient ? "dy" : "x", *y_name = is_gradient ? "dx" : "y";
     const husk_tensor *const others[] = {given->positions, given->cosines, given->sines};
     static const char *const names[] = {"positions", "cosines", "sines"};
@@ -313,10 +314,11 @@ static void resolve_tensor(husk_tensor *tensor, const husk_tensor *given)
     tensor->offset = 0;
 }
 
-husk_status husk__rotary_enqueue(husk_queue *queue, const husk__op *op, const husk_rotary_params *params,
-                                 const arguments *given, const husk__scope *scope)
+husk_status husk__rotary_enqueue(husk_queue *queue, const husk__rotary_operator *called,
+                                 const husk_rotary_params *params, const arguments *given,
+                                 const husk__scope *scope)
 {
-    problem own = {.is_gradient = op != &husk__op_rotary,
+    problem own = {.is_gradient = called->is_gradient,
                    .is_interleaved = params->interleaved != 0,
                    .turned = turned_of(params, given->x)};
     own.adds = own.is_gradient && params->accumulate & HUSK_ACCUMULATE_INPUTS;
@@ -335,10 +337,10 @@ husk_status husk__rotary_enqueue(husk_queue *queue, const husk__op *op, const hu
     const double ratio = own.turned ? ldexp(pow(base, -2.0 / (double)own.turned), 64) : 0.0;
     all.first_position = params->first_position;
     all.ratio = ratio < 18446744073709549568.0 ? (uint64_t)ratio : UINT64_MAX; // a base of hardly more than 1
-    return husk__plan_immediate(queue, op, &own, &wish, &all, scope);
+    return husk__plan_immediate(queue, called->op, &own, &wish, &all, scope);
 }
 
-husk_status husk__rotary_prewarm(husk_queue *queue, const husk__op *op, const husk__scope *scope)
+husk_status husk__rotary_prewarm(husk_queue *queue, const husk__rotary_operator *called, const husk__scope *scope)
 {
     const int64_t shape[] = {1, 1, 2, 32};
     const husk_rotary_params params = HUSK_ROTARY_PARAMS(0);
@@ -348,7 +350,7 @@ husk_status husk__rotary_prewarm(husk_queue *queue, const husk__op *op, const hu
         return status;
     const husk_tensor x = husk_tensor_make(buffer, HUSK_F32, 4, shape);
     const arguments given = {.x = &x, .y = &x};
-    status = husk__rotary_enqueue(queue, op, &params, &given, scope);
+    status = husk__rotary_enqueue(queue, called, &params, &given, scope);
     husk_buffer_release(buffer);
     return status;
 }

@@ -23,18 +23,26 @@ typedef struct husk__rotary_arguments {
     uint64_t ratio; /* base^(-2 / turned), in 2^-64 */
 } husk__rotary_arguments;
 
-extern const husk__op husk__op_rotary;
+extern const husk__op husk__op_rotary, husk__op_rotary_backward;
 extern const husk__variant *const husk__rotary_variants[];
 
 void husk__rotary_describe(const void *problem, husk__key *key);
 void husk__rotary_classify(const void *problem, husk__text *text);
 
+/* Which of the two operators is called. */
+typedef struct husk__rotary_operator {
+    const husk__op *op;
+    bool is_gradient;
+} husk__rotary_operator;
+
 /* x and y by the names of the call's arguments: x and y, or dy and dx. */
-husk_status husk__rotary_validate(husk_queue *queue, const husk__op *op, const husk_rotary_params *params,
-                                  const husk__rotary_arguments *given, const husk__scope *scope);
-husk_status husk__rotary_enqueue(husk_queue *queue, const husk__op *op, const husk_rotary_params *params,
-                                 const husk__rotary_arguments *given, const husk__scope *scope);
+husk_status husk__rotary_validate(husk_queue *queue, const husk__rotary_operator *called,
+                                  const husk_rotary_params *params, const husk__rotary_arguments *given,
+                                  const husk__scope *scope);
+husk_status husk__rotary_enqueue(husk_queue *queue, const husk__rotary_operator *called,
+                                 const husk_rotary_params *params, const husk__rotary_arguments *given,
+                                 const husk__scope *scope);
 /* The operator's program, on two rows. */
-husk_status husk__rotary_prewarm(husk_queue *queue, const husk__op *op, const husk__scope *scope);
+husk_status husk__rotary_prewarm(husk_queue *queue, const husk__rotary_operator *called, const husk__scope *scope);
 
 #endif
