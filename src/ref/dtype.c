@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // f16 and bf16 on the host: IEEE 754 binary16, and the upper half of binary32. Rounded to nearest, ties to even.
-#include "ref/ref.h"
+#include "ref/dtype.h"
 
 #include <math.h>
 #include <string.h>

@@ -19,14 +19,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <husk/tensor.h>
+#include "ref/dtype.h"
 
 HUSK_BEGIN_DECLS
-
-/* The unit roundoff of f32: a correctly rounded operation errs by at most this, relative. */
-#define HUSK_REF_UNIT (1.0 / 16777216.0)
-/* The smallest normal f32: what flushing a denormal to zero can cost. */
-#define HUSK_REF_TINY 1.1754943508222875e-38
 
 /* A view of host memory. data is element (0, ..., 0); strides are in elements, never negative. */
 typedef struct husk_ref_array {
@@ -75,20 +70,6 @@ static inline int64_t husk_ref_offset(const husk_ref_array *array, const int64_t
         offset += index[d] * array->strides[d];
     return offset;
 }
-
-/* value as the dtype holds it: rounded to nearest, ties to even, infinite past its range. Integers: as it is. */
-double husk_ref_round(husk_dtype dtype, double value);
-/* The most that storing a computed number of this magnitude can change it. 0 for f32: it is in every bound already. */
-double husk_ref_round_bound(husk_dtype dtype, double magnitude);
-/*
- * A bound of what f32 computes, for a result of this dtype: f64 is computed in f64, whose u is 2^-53 instead of 2^-24,
- * twice, since the reference's own roundings are as large.
- */
-double husk_ref_bound_in(husk_dtype dtype, double bound);
-double husk_ref_f16_load(uint16_t bits);
-uint16_t husk_ref_f16_store(double value);
-double husk_ref_bf16_load(uint16_t bits);
-uint16_t husk_ref_bf16_store(double value);
 
 static inline double husk_ref_load(const husk_ref_array *array, int64_t offset)
 {
