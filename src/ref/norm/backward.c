@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ref/norm/norm.h"
 #include "ref/norm/place.h"
 
 // Sums over a set: g, g * xhat; and over what shares a parameter: dy, dy * xhat; each also of the absolute terms.

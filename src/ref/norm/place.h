@@ -5,7 +5,9 @@
 #ifndef HUSK_REF_NORM_PLACE_H
 #define HUSK_REF_NORM_PLACE_H
 
-#include "ref/norm/norm.h"
+#include <husk/ops/norm.h>
+
+#include "ref/ref.h"
 
 typedef struct husk_ref_norm_place {
     husk_norm_kind kind;
