@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "ref/loss/rows.h"
+#include "ref/loss/loss.h"
 
 // The row of an element of x, and its class.
 static int64_t split(const husk_ref_loss *op, const int64_t *at, int64_t *index)

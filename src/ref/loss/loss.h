@@ -5,30 +5,9 @@
 #ifndef HUSK_REF_LOSS_LOSS_H
 #define HUSK_REF_LOSS_LOSS_H
 
-#include <husk/ops/loss.h>
-
-#include "ref/ref.h"
+#include "ref/loss/rows.h"
 
 HUSK_BEGIN_DECLS
-
-/* What a row, or an element, comes to. */
-typedef struct husk_ref_loss_row {
-    double value, magnitude, bound; /* its loss; bound but for the error of sums over rows */
-    double weight;                  /* what MEAN divides by the sum of */
-    double maximum, sum;            /* CROSS_ENTROPY: the largest x, and the sum of e^(x - maximum) */
-    double total, absolute;         /* CROSS_ENTROPY: sum of q, and of |q| */
-    bool is_counted;                /* its label is neither ignored nor out of range */
-} husk_ref_loss_row;
-
-typedef struct husk_ref_loss {
-    const husk_loss_params *params; /* NULL for the defaults */
-    const husk_ref_array *x, *target;
-    const husk_ref_array *weight, *positive_weight; /* NULL: 1 */
-    const husk_ref_array *dloss;                    /* backward */
-    const husk_ref_array *dx;                       /* backward: what is added to; NULL: nothing */
-    husk_ref_loss_row *rows;                        /* NULL, or all rows from husk_ref_loss_prepare */
-    double divisor, divisor_error;                  /* set with rows: MEAN's, its relative error in 2^-24 */
-} husk_ref_loss;
 
 /* Rows and the divisor once. False when memory does not suffice. */
 bool husk_ref_loss_prepare(husk_ref_loss *op);

@@ -1,13 +1,34 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ref/loss/rows.h: what the references of losses and of their gradients share: where rows lie and what they want.
+ * ref/loss/rows.h: the description of a loss and of its gradient; where rows lie, what they want and come to.
  */
 #ifndef HUSK_REF_LOSS_ROWS_H
 #define HUSK_REF_LOSS_ROWS_H
 
-#include "ref/loss/loss.h"
+#include <husk/ops/loss.h>
+
+#include "ref/ref.h"
 
 HUSK_BEGIN_DECLS
+
+/* What a row, or an element, comes to. */
+typedef struct husk_ref_loss_row {
+    double value, magnitude, bound; /* its loss; bound but for the error of sums over rows */
+    double weight;                  /* what MEAN divides by the sum of */
+    double maximum, sum;            /* CROSS_ENTROPY: the largest x, and the sum of e^(x - maximum) */
+    double total, absolute;         /* CROSS_ENTROPY: sum of q, and of |q| */
+    bool is_counted;                /* its label is neither ignored nor out of range */
+} husk_ref_loss_row;
+
+typedef struct husk_ref_loss {
+    const husk_loss_params *params; /* NULL for the defaults */
+    const husk_ref_array *x, *target;
+    const husk_ref_array *weight, *positive_weight; /* NULL: 1 */
+    const husk_ref_array *dloss;                    /* backward */
+    const husk_ref_array *dx;                       /* backward: what is added to; NULL: nothing */
+    husk_ref_loss_row *rows;                        /* NULL, or all rows from husk_ref_loss_prepare */
+    double divisor, divisor_error;                  /* set with rows: MEAN's, its relative error in 2^-24 */
+} husk_ref_loss;
 
 /* An element's loss and its derivative by x, both without its weight. */
 typedef struct husk_ref_loss_element {
@@ -16,6 +37,7 @@ typedef struct husk_ref_loss_element {
     double weight;
 } husk_ref_loss_element;
 
+husk_loss_kind husk_ref_loss_kind(const husk_ref_loss *op);
 bool husk_ref_loss_has_rows(const husk_ref_loss *op);
 bool husk_ref_loss_has_labels(const husk_ref_loss *op);
 /* The dimension of the classes. */
