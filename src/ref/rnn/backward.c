@@ -10,10 +10,7 @@
 
 static const double u = HUSK_REF_UNIT;
 
-// A value and the error it may carry.
-typedef struct number {
-    double value, error;
-} number;
+typedef husk_ref_rnn_number number;
 
 // Sums under way, `count` of them: values, sums of absolute terms, and what errors of the terms make of them.
 typedef struct sums {

@@ -22,50 +22,15 @@
 #ifndef HUSK_REF_RNN_RNN_H
 #define HUSK_REF_RNN_RNN_H
 
-#include <husk/ops/rnn.h>
-
 #include "ref/check.h"
-#include "ref/ref.h"
+#include "ref/rnn/problem.h"
+#include "ref/rnn/step.h"
 
 HUSK_BEGIN_DECLS
-
-/* One layer's weights in one direction, as husk_rnn_weights. */
-typedef struct husk_ref_rnn_weights {
-    const husk_ref_array *input;
-    const husk_ref_array *hidden;
-    const husk_ref_array *input_bias;  /* or NULL */
-    const husk_ref_array *hidden_bias; /* or NULL */
-} husk_ref_rnn_weights;
-
-typedef struct husk_ref_rnn {
-    const husk_rnn_params *params;
-    const husk_ref_array *x;
-    const husk_ref_array *lengths; /* I32, or NULL */
-    const husk_ref_array *h0;      /* or NULL */
-    const husk_ref_array *c0;      /* or NULL */
-    const husk_ref_rnn_weights *weights;
-    const husk_ref_array *reserve; /* husk_ref_rnn_run fills it, of F64 or F32; or NULL */
-    double product_factor;         /* husk_plan_error_factor: F above; 0: sums in f32 alone */
-} husk_ref_rnn;
 
 /* The whole sequence, everything by the reference's own states. h_n, c_n may be NULL. */
 bool husk_ref_rnn_run(const husk_ref_rnn *op, const husk_ref_array *y, const husk_ref_array *h_n,
                       const husk_ref_array *c_n);
-
-/* A state of one sequence in one layer and direction: H values each with their error bounds; c LSTM alone. */
-typedef struct husk_ref_rnn_state {
-    double *h, *h_error;
-    double *c, *c_error;
-} husk_ref_rnn_state;
-
-/*
- * One step: from x (I_l values; x_error may be NULL for zeros) and the previous state, compute the units
- * units[0 .. unit_count) of the next state (all H of them, if units is NULL). Other entries of next are left
- * alone. False when memory does not suffice (RESET_BEFORE needs scratch).
- */
-bool husk_ref_rnn_step(const husk_rnn_params *params, const husk_ref_rnn_weights *weights, const double *x,
-                       const double *x_error, const husk_ref_rnn_state *previous, const int64_t *units,
-                       int64_t unit_count, const husk_ref_rnn_state *next);
 
 /*
  * Compare what a device computed. Every step of the top layer starts from the device's own previous h,
@@ -78,18 +43,7 @@ bool husk_ref_rnn_check(const husk_ref_rnn *op, const husk_ref_array *y, const h
                         const husk_ref_array *c_n, uint64_t seed, husk_ref_report *y_report,
                         husk_ref_report *state_report);
 
-/* How many steps sequence b takes. */
-int64_t husk_ref_rnn_length(const husk_ref_rnn *op, int64_t b);
-
 /* ---- training ---- */
-
-/*
- * Where the reserve has what one layer and direction keep, rows [T * B][kept * H], and a lower layer's outputs
- * [T][B][D H]; kept are the gates and, behind them, an LSTM's c, or q = Rn h' + dn of a GRU with RESET_AFTER.
- */
-int64_t husk_ref_rnn_kept(const husk_rnn_params *params);
-int64_t husk_ref_rnn_reserve_gates(const husk_ref_rnn *op, int64_t layer, int64_t direction);
-int64_t husk_ref_rnn_reserve_output(const husk_ref_rnn *op, int64_t layer);
 
 /*
  * y of f16 or bf16 is rounded, the states inside are not. husk_ref_rnn_check therefore takes the reference's own states
