@@ -4,9 +4,11 @@
 #include "base/params.h"
 #include "ops/elementwise/dropout_problem.h"
 
+extern const husk__op husk__op_dropout;
+
 static husk_status prewarm(husk_queue *queue, const husk__scope *scope)
 {
-    return husk__dropout_prewarm(queue, &husk__op_dropout, scope);
+    return husk__dropout_prewarm(queue, &husk__op_dropout, false, scope);
 }
 
 const husk__op husk__op_dropout = {
@@ -30,5 +32,5 @@ husk_status husk_dropout(husk_queue *queue, const husk_dropout_params *params, c
         status = husk__dropout_validate(queue, &given, x, "x", y, "y", &scope);
     if (status != HUSK_OK)
         return status;
-    return husk__dropout_enqueue(queue, &husk__op_dropout, &given, x, y, &scope);
+    return husk__dropout_enqueue(queue, &husk__op_dropout, false, &given, x, y, &scope);
 }

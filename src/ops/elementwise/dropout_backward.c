@@ -8,7 +8,7 @@ extern const husk__op husk__op_dropout_backward;
 
 static husk_status prewarm(husk_queue *queue, const husk__scope *scope)
 {
-    return husk__dropout_prewarm(queue, &husk__op_dropout_backward, scope);
+    return husk__dropout_prewarm(queue, &husk__op_dropout_backward, true, scope);
 }
 
 const husk__op husk__op_dropout_backward = {
@@ -32,5 +32,5 @@ husk_status husk_dropout_backward(husk_queue *queue, const husk_dropout_params *
         status = husk__dropout_validate(queue, &given, dy, "dy", dx, "dx", &scope);
     if (status != HUSK_OK)
         return status;
-    return husk__dropout_enqueue(queue, &husk__op_dropout_backward, &given, dy, dx, &scope);
+    return husk__dropout_enqueue(queue, &husk__op_dropout_backward, true, &given, dy, dx, &scope);
 }

@@ -21,7 +21,6 @@ typedef struct husk__dropout_arguments {
     float p;
 } husk__dropout_arguments;
 
-extern const husk__op husk__op_dropout;
 extern const husk__variant *const husk__dropout_variants[];
 
 void husk__dropout_describe(const void *problem, husk__key *key);
@@ -31,9 +30,10 @@ void husk__dropout_classify(const void *problem, husk__text *text);
 husk_status husk__dropout_validate(husk_queue *queue, const husk_dropout_params *params, const husk_tensor *x,
                                    const char *x_name, const husk_tensor *y, const char *y_name,
                                    const husk__scope *scope);
-husk_status husk__dropout_enqueue(husk_queue *queue, const husk__op *op, const husk_dropout_params *params,
-                                  const husk_tensor *x, const husk_tensor *y, const husk__scope *scope);
+husk_status husk__dropout_enqueue(husk_queue *queue, const husk__op *op, bool is_gradient,
+                                  const husk_dropout_params *params, const husk_tensor *x, const husk_tensor *y,
+                                  const husk__scope *scope);
 /* The operator's program, on one vector of numbers. */
-husk_status husk__dropout_prewarm(husk_queue *queue, const husk__op *op, const husk__scope *scope);
+husk_status husk__dropout_prewarm(husk_queue *queue, const husk__op *op, bool is_gradient, const husk__scope *scope);
 
 #endif

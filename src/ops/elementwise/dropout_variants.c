@@ -161,10 +161,10 @@ husk_status husk__dropout_validate(husk_queue *queue, const husk_dropout_params 
     return status;
 }
 
-husk_status husk__dropout_enqueue(husk_queue *queue, const husk__op *op, const husk_dropout_params *params,
-                                  const husk_tensor *x, const husk_tensor *y, const husk__scope *scope)
+husk_status husk__dropout_enqueue(husk_queue *queue, const husk__op *op, bool is_gradient,
+                                  const husk_dropout_params *params, const husk_tensor *x, const husk_tensor *y,
+                                  const husk__scope *scope)
 {
-    const bool is_gradient = op != &husk__op_dropout;
     husk__dropout_problem own = {.is_gradient = is_gradient,
                                  .adds = is_gradient && (params->accumulate & HUSK_ACCUMULATE_INPUTS),
                                  .x = *x,
@@ -177,7 +177,7 @@ husk_status husk__dropout_enqueue(husk_queue *queue, const husk__op *op, const h
     return husk__plan_immediate(queue, op, &own, &wish, &arguments, scope);
 }
 
-husk_status husk__dropout_prewarm(husk_queue *queue, const husk__op *op, const husk__scope *scope)
+husk_status husk__dropout_prewarm(husk_queue *queue, const husk__op *op, bool is_gradient, const husk__scope *scope)
 {
     const int64_t shape[] = {64};
     const husk_dropout_params params = HUSK_DROPOUT_PARAMS(.p = 0.5f);
@@ -186,7 +186,7 @@ husk_status husk__dropout_prewarm(husk_queue *queue, const husk__op *op, const h
     if (status != HUSK_OK)
         return status;
     const husk_tensor x = husk_tensor_make(buffer, HUSK_F32, 1, shape);
-    status = husk__dropout_enqueue(queue, op, &params, &x, &x, scope);
+    status = husk__dropout_enqueue(queue, op, is_gradient, &params, &x, &x, scope);
     husk_buffer_release(buffer);
     return status;
 }

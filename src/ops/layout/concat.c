@@ -4,9 +4,11 @@
 #include "base/params.h"
 #include "ops/layout/concat_problem.h"
 
+extern const husk__op husk__op_concat;
+
 static husk_status prewarm(husk_queue *queue, const husk__scope *scope)
 {
-    return husk__concat_prewarm(queue, &husk__op_concat, scope);
+    return husk__concat_prewarm(queue, &husk__op_concat, false, scope);
 }
 
 const husk__op husk__op_concat = {

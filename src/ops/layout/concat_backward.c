@@ -3,9 +3,11 @@
 #include "base/params.h"
 #include "ops/layout/concat_problem.h"
 
+extern const husk__op husk__op_concat_backward;
+
 static husk_status prewarm(husk_queue *queue, const husk__scope *scope)
 {
-    return husk__concat_prewarm(queue, &husk__op_concat_backward, scope);
+    return husk__concat_prewarm(queue, &husk__op_concat_backward, true, scope);
 }
 
 const husk__op husk__op_concat_backward = {
@@ -23,6 +25,7 @@ husk_status husk_concat_backward(husk_queue *queue, const husk_concat_params *pa
     husk__scope scope;
     husk_concat_params given;
     const husk__concat_call call = {.op = &husk__op_concat_backward,
+                                    .is_gradient = true,
                                     .whole_name = "dy",
                                     .part_name = "gradients",
                                     .whole = dy,

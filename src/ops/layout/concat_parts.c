@@ -9,17 +9,12 @@
 
 // ---- validate ----
 
-static bool is_gradient(const husk__concat_call *call)
-{
-    return call->op == &husk__op_concat_backward;
-}
-
 static husk_status check_whole(husk_queue *queue, const husk__concat_call *call, const husk_concat_params *params,
                                const husk__scope *scope)
 {
     const husk_tensor *whole = call->whole;
     const husk_dtype dtype = whole ? whole->dtype : HUSK_F32;
-    husk_status status = is_gradient(call) ? husk__tensor_check_real(queue, whole, call->whole_name, scope)
+    husk_status status = call->is_gradient ? husk__tensor_check_real(queue, whole, call->whole_name, scope)
                                            : husk__tensor_check_plain(whole, dtype, call->whole_name, scope);
     if (status != HUSK_OK)
         return status;
@@ -28,7 +23,7 @@ static husk_status check_whole(husk_queue *queue, const husk__concat_call *call,
     if (husk__axis_dimension(params->axis, whole->rank) < 0)
         return husk__reject(scope, "params", "axis " HUSK__AXIS_TEXT,
                             HUSK__AXIS_VALUES(params->axis, whole->rank, call->whole_name));
-    return is_gradient(call) ? HUSK_OK : husk__tensor_check_distinct(whole, call->whole_name, scope);
+    return call->is_gradient ? HUSK_OK : husk__tensor_check_distinct(whole, call->whole_name, scope);
 }
 
 static int32_t axis_of(const husk_concat_params *params, const husk_tensor *whole)
@@ -46,7 +41,7 @@ static husk_status check_part(const husk__concat_call *call, const husk_tensor *
     husk_tensor wanted = *call->whole;
     wanted.shape[axis] = extent >= 0 ? extent : part->rank > axis ? part->shape[axis] : 0;
     status = husk__tensor_check_shape(part, name, wanted.rank, wanted.shape, "as the others but along the axis", scope);
-    if (status == HUSK_OK && is_gradient(call))
+    if (status == HUSK_OK && call->is_gradient)
         status = husk__tensor_check_distinct(part, name, scope);
     return status;
 }
@@ -64,7 +59,7 @@ static husk_status check_parts(const husk__concat_call *call, int32_t axis, cons
         snprintf(name, sizeof name, "%s[%zu]", call->part_name, i);
         const int64_t extent = call->extents ? call->extents[i] : -1;
         if (!part && !call->extents)
-            return husk__reject(scope, name, is_gradient(call) ? "is NULL, and so is extents" : "is NULL");
+            return husk__reject(scope, name, call->is_gradient ? "is NULL, and so is extents" : "is NULL");
         husk_status status = part ? check_part(call, part, extent, axis, name, scope) : HUSK_OK;
         if (status != HUSK_OK)
             return status;
@@ -90,10 +85,10 @@ static husk_status bind(husk_queue *queue, const husk__concat_call *call, const 
         snprintf(name, sizeof name, "%s[%zu]", call->part_name, i);
         status = husk__tensor_bind(queue, call->parts[i], name, scope);
         if (status == HUSK_OK)
-            status = is_gradient(call)
+            status = call->is_gradient
                          ? husk__refuse_overlap(call->parts[i], name, call->whole, call->whole_name, scope)
                          : husk__refuse_overlap(call->whole, call->whole_name, call->parts[i], name, scope);
-        for (size_t k = 0; k < i && is_gradient(call) && status == HUSK_OK; ++k) {
+        for (size_t k = 0; k < i && call->is_gradient && status == HUSK_OK; ++k) {
             snprintf(other, sizeof other, "%s[%zu]", call->part_name, k);
             status = husk__refuse_overlap(call->parts[i], name, call->parts[k], other, scope);
         }
@@ -242,16 +237,15 @@ static husk_status enqueue(husk_queue *queue, const husk_concat_params *params, 
 }
 
 // All at once where they lie so that one launch does, otherwise one by one.
-static husk_status enqueue_chunk(husk_queue *queue, const husk_concat_params *params, const husk__op *op,
+static husk_status enqueue_chunk(husk_queue *queue, const husk_concat_params *params, const husk__concat_call *call,
                                  const chunk *own, const husk__scope *scope)
 {
-    const bool goes_back = op == &husk__op_concat_backward;
-    const husk__concat_problem nothing = {.is_gradient = goes_back,
-                                          .adds = goes_back && (params->accumulate & HUSK_ACCUMULATE_INPUTS),
+    const husk__concat_problem nothing = {.is_gradient = call->is_gradient,
+                                          .adds = call->is_gradient && (params->accumulate & HUSK_ACCUMULATE_INPUTS),
                                           .dtype = own->whole.dtype};
     husk__concat_problem problem = nothing;
     if (own->count > 1 && resolve_rows(own, &problem))
-        return enqueue(queue, params, op, own, &problem, scope);
+        return enqueue(queue, params, call->op, own, &problem, scope);
     husk_status status = HUSK_OK;
     chunk one = {.axis = own->axis, .count = 1, .whole = own->whole};
     for (int32_t k = 0; k < own->count && status == HUSK_OK; ++k) {
@@ -260,7 +254,7 @@ static husk_status enqueue_chunk(husk_queue *queue, const husk_concat_params *pa
         problem = nothing;
         if (one.parts[0]) {
             resolve_one(&one, &problem);
-            status = enqueue(queue, params, op, &one, &problem, scope);
+            status = enqueue(queue, params, call->op, &one, &problem, scope);
         }
         one.whole.offset += own->extents[k] * one.whole.strides[own->axis];
     }
@@ -285,7 +279,7 @@ husk_status husk__concat_enqueue(husk_queue *queue, const husk_concat_params *pa
             own.whole.shape[own.axis] += extent;
         }
         if (own.count == HUSK__CONCAT_PARTS || (own.count > 0 && i + 1 == call->count)) {
-            status = enqueue_chunk(queue, params, call->op, &own, scope);
+            status = enqueue_chunk(queue, params, call, &own, scope);
             own.whole.offset += own.whole.shape[own.axis] * own.whole.strides[own.axis];
             own.whole.shape[own.axis] = own.count = 0;
         }
@@ -293,7 +287,7 @@ husk_status husk__concat_enqueue(husk_queue *queue, const husk_concat_params *pa
     return status;
 }
 
-husk_status husk__concat_prewarm(husk_queue *queue, const husk__op *op, const husk__scope *scope)
+husk_status husk__concat_prewarm(husk_queue *queue, const husk__op *op, bool is_gradient, const husk__scope *scope)
 {
     const int64_t shape[] = {64};
     husk_buffer *buffer;
@@ -307,7 +301,8 @@ husk_status husk__concat_prewarm(husk_queue *queue, const husk__op *op, const hu
     whole.offset = 128;
     whole.shape[0] = 128;
     const husk_tensor *const parts[] = {&a, &b};
-    const husk__concat_call call = {.op = op, .whole = &whole, .parts = parts, .count = 2};
+    const husk__concat_call call = {
+        .op = op, .is_gradient = is_gradient, .whole = &whole, .parts = parts, .count = 2};
     status = husk__concat_enqueue(queue, &params, &call, scope);
     husk_buffer_release(buffer);
     return status;

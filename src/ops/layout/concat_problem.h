@@ -29,7 +29,6 @@ typedef struct husk__concat_arguments {
     const husk_tensor *parts[HUSK__CONCAT_PARTS]; /* NULL where it is not wanted */
 } husk__concat_arguments;
 
-extern const husk__op husk__op_concat, husk__op_concat_backward;
 extern const husk__variant *const husk__concat_variants[];
 
 void husk__concat_describe(const void *problem, husk__key *key);
@@ -38,6 +37,7 @@ void husk__concat_classify(const void *problem, husk__text *text);
 /* A call: the whole is y or dy, the parts inputs or gradients. */
 typedef struct husk__concat_call {
     const husk__op *op;
+    bool is_gradient;
     const char *whole_name, *part_name; /* as in texts for people: "y", "inputs" */
     const husk_tensor *whole;
     const husk_tensor *const *parts;
@@ -51,6 +51,6 @@ husk_status husk__concat_validate(husk_queue *queue, const husk_concat_params *p
 husk_status husk__concat_enqueue(husk_queue *queue, const husk_concat_params *params, const husk__concat_call *call,
                                  const husk__scope *scope);
 /* The program that calls on this device usually take, on two vectors of numbers. */
-husk_status husk__concat_prewarm(husk_queue *queue, const husk__op *op, const husk__scope *scope);
+husk_status husk__concat_prewarm(husk_queue *queue, const husk__op *op, bool is_gradient, const husk__scope *scope);
 
 #endif

@@ -4,9 +4,11 @@
 #include "base/params.h"
 #include "ops/layout/pad_problem.h"
 
+extern const husk__op husk__op_pad;
+
 static husk_status prewarm(husk_queue *queue, const husk__scope *scope)
 {
-    return husk__pad_prewarm(queue, false, scope);
+    return husk__pad_prewarm(queue, &husk__op_pad, false, scope);
 }
 
 const husk__op husk__op_pad = {
@@ -28,5 +30,5 @@ husk_status husk_pad(husk_queue *queue, const husk_pad_params *params, const hus
         status = husk__params_read(&options, sizeof options, "HUSK_PAD_PARAMS", params, &scope);
     if (status == HUSK_OK)
         status = husk__pad_validate(queue, &options, false, &given, &scope);
-    return status == HUSK_OK ? husk__pad_enqueue(queue, &options, false, &given, &scope) : status;
+    return status == HUSK_OK ? husk__pad_enqueue(queue, &husk__op_pad, &options, false, &given, &scope) : status;
 }

@@ -3,9 +3,11 @@
 #include "base/params.h"
 #include "ops/layout/pad_problem.h"
 
+extern const husk__op husk__op_pad_backward;
+
 static husk_status prewarm(husk_queue *queue, const husk__scope *scope)
 {
-    return husk__pad_prewarm(queue, true, scope);
+    return husk__pad_prewarm(queue, &husk__op_pad_backward, true, scope);
 }
 
 const husk__op husk__op_pad_backward = {
@@ -28,5 +30,5 @@ husk_status husk_pad_backward(husk_queue *queue, const husk_pad_params *params, 
         status = husk__params_read(&options, sizeof options, "HUSK_PAD_PARAMS", params, &scope);
     if (status == HUSK_OK)
         status = husk__pad_validate(queue, &options, true, &given, &scope);
-    return status == HUSK_OK ? husk__pad_enqueue(queue, &options, true, &given, &scope) : status;
+    return status == HUSK_OK ? husk__pad_enqueue(queue, &husk__op_pad_backward, &options, true, &given, &scope) : status;
 }

@@ -28,7 +28,6 @@ typedef struct husk__pad_arguments {
     const husk_tensor *x, *y; /* dx, dy */
 } husk__pad_arguments;
 
-extern const husk__op husk__op_pad, husk__op_pad_backward;
 extern const husk__variant *const husk__pad_variants[];
 
 void husk__pad_describe(const void *problem, husk__key *key);
@@ -39,9 +38,9 @@ husk_status husk__pad_validate(husk_queue *queue, const husk_pad_params *params,
                                const husk__pad_arguments *given, const husk__scope *scope);
 /* x and y are valid; the one that is written is not empty. */
 husk__pad_problem husk__pad_resolve(const husk_pad_params *params, bool is_gradient, const husk__pad_arguments *given);
-husk_status husk__pad_enqueue(husk_queue *queue, const husk_pad_params *params, bool is_gradient,
+husk_status husk__pad_enqueue(husk_queue *queue, const husk__op *op, const husk_pad_params *params, bool is_gradient,
                               const husk__pad_arguments *given, const husk__scope *scope);
 /* The program that calls on this device usually take. */
-husk_status husk__pad_prewarm(husk_queue *queue, bool is_gradient, const husk__scope *scope);
+husk_status husk__pad_prewarm(husk_queue *queue, const husk__op *op, bool is_gradient, const husk__scope *scope);
 
 #endif

@@ -139,17 +139,17 @@ const husk__variant *const husk__pad_variants[] = {&rows, &grid, NULL};
 
 // ---- calls ----
 
-husk_status husk__pad_enqueue(husk_queue *queue, const husk_pad_params *params, bool is_gradient,
+husk_status husk__pad_enqueue(husk_queue *queue, const husk__op *op, const husk_pad_params *params, bool is_gradient,
                               const husk__pad_arguments *given, const husk__scope *scope)
 {
     if (husk__tensor_count(is_gradient ? given->x : given->y) == 0)
         return HUSK_OK;
     const husk__pad_problem own = husk__pad_resolve(params, is_gradient, given);
     const husk__wish wish = {.variant = params->variant};
-    return husk__plan_immediate(queue, is_gradient ? &husk__op_pad_backward : &husk__op_pad, &own, &wish, given, scope);
+    return husk__plan_immediate(queue, op, &own, &wish, given, scope);
 }
 
-husk_status husk__pad_prewarm(husk_queue *queue, bool is_gradient, const husk__scope *scope)
+husk_status husk__pad_prewarm(husk_queue *queue, const husk__op *op, bool is_gradient, const husk__scope *scope)
 {
     const int64_t shape[] = {64};
     husk_buffer *buffer;
@@ -162,7 +162,7 @@ husk_status husk__pad_prewarm(husk_queue *queue, bool is_gradient, const husk__s
     y.offset = 64;
     y.shape[0] = 66;
     const husk__pad_arguments given = {&x, &y};
-    status = husk__pad_enqueue(queue, &params, is_gradient, &given, scope);
+    status = husk__pad_enqueue(queue, op, &params, is_gradient, &given, scope);
     husk_buffer_release(buffer);
     return status;
 }
