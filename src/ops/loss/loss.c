@@ -50,18 +50,6 @@ static husk_status prewarm(husk_queue *queue, const husk__scope *scope)
     return husk__loss_prewarm(queue, &husk__op_loss, false, scope);
 }
 
-const char *husk_loss_kind_name(husk_loss_kind kind)
-{
-    switch (kind) {
-#define NAME(name, number, text) \
-    case HUSK_LOSS_##name:       \
-        return text;
-        HUSK_LOSS_LIST(NAME)
-#undef NAME
-    }
-    return "unknown";
-}
-
 // Of no rows: a sum of 0, a mean of NaN.
 static husk_status write_empty(husk_queue *queue, const husk_loss_params *params, const husk_tensor *loss,
                                const husk__scope *scope)

@@ -10,6 +10,18 @@
 typedef husk__loss_problem problem;
 typedef husk__loss_arguments arguments;
 
+const char *husk_loss_kind_name(husk_loss_kind kind)
+{
+    switch (kind) {
+#define NAME(name, number, text) \
+    case HUSK_LOSS_##name:       \
+        return text;
+        HUSK_LOSS_LIST(NAME)
+#undef NAME
+    }
+    return "unknown";
+}
+
 bool husk__loss_has_rows(husk_loss_kind kind)
 {
     return kind == HUSK_LOSS_CROSS_ENTROPY || kind == HUSK_LOSS_NEGATIVE_LOG;
