@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The gradient of maximum and average pooling: validate -> resolve; finding maxima anew. The variants are in
+// The gradient of maximum and average pooling: validate -> resolve -> choose. The variants are in
 // ops/pool/backward_variants.c.
 #include <string.h>
 
@@ -41,63 +41,6 @@ const husk__op husk__op_pool_backward = {
     .classify = classify,
 };
 
-// ---- maxima found anew ----
-
-// Indices of dy's shape in scratch memory, in the memory order of dx where channels are last there.
-static husk_tensor saved_tensor(const husk_tensor *dy, bool is_channels_last, bool is_long)
-{
-    husk_tensor made = {.dtype = is_long ? HUSK_I64 : HUSK_I32, .rank = dy->rank};
-    memcpy(made.shape, dy->shape, sizeof made.shape);
-    husk__tensor_resolve(&made);
-    if (!is_channels_last)
-        return made;
-    made.strides[1] = 1;
-    int64_t step = dy->shape[1];
-    for (int32_t d = dy->rank - 1; d >= 2; --d) {
-        made.strides[d] = step;
-        step *= dy->shape[d];
-    }
-    made.strides[0] = step;
-    return made;
-}
-
-static int64_t outputs_of(const husk__pool_problem *own)
-{
-    return own->batch * own->channels * own->out[POOL_D] * own->out[POOL_H] * own->out[POOL_W];
-}
-
-// Indices, and behind them forward's y, which nobody asked for.
-uint64_t husk__pool_backward_workspace(const husk__candidate *candidate)
-{
-    const problem *own = candidate->problem;
-    const uint64_t index = own->pool.indices_are_long ? sizeof(int64_t) : sizeof(int32_t);
-    const uint64_t outputs = (uint64_t)outputs_of(&own->pool), size = husk_dtype_size(own->pool.dtype);
-    return own->recomputes ? (outputs * index + size - 1) / size * size + outputs * size : 0;
-}
-
-husk_status husk__pool_backward_indices(const husk_plan *plan, husk_queue *queue, const arguments *given,
-                                        const husk__scratch *scratch, husk_tensor *indices)
-{
-    const problem *own = plan->problem;
-    if (given->indices)
-        *indices = *given->indices;
-    if (!own->recomputes)
-        return HUSK_OK;
-    const bool is_channels_last = own->pool.channels > 1 && own->pool.indices_strides[1] == 1;
-    const bool is_long = own->pool.indices_are_long;
-    husk_pool_params params = *given->params;
-    params.variant = NULL;
-    *indices = saved_tensor(given->dy, is_channels_last, is_long);
-    indices->buffer = scratch->buffer;
-    husk_tensor y = *indices;
-    y.dtype = own->pool.dtype;
-    const int64_t index = is_long ? sizeof(int64_t) : sizeof(int32_t);
-    y.offset = husk__divide_up(outputs_of(&own->pool) * index, (int64_t)husk_dtype_size(y.dtype));
-    return husk_pool(queue, &params, given->x, &y, indices);
-}
-
-// ---- the call ----
-
 // Where indices do not do, x is read: it has dx's shape.
 static husk_status validate_x(husk_queue *queue, const husk_tensor *x, const husk_tensor *dx,
                               const husk__scope *scope)
@@ -129,7 +72,6 @@ static husk_status validate(husk_queue *queue, const husk_pool_params *params, c
                             const int64_t *shape, const husk__scope *scope)
 {
     const husk_tensor *dx = given->dx, *dy = given->dy;
-    const int64_t largest = (INT64_C(1) << 29) - 1; // as in ops/pool/pool.c
     husk_status status = husk__tensor_check_plain(dy, dx->dtype, "dy", scope);
     if (status == HUSK_OK)
         status = husk__tensor_check_shape(dy, "dy", dx->rank, shape, "see husk_pool_output_shape", scope);
@@ -145,8 +87,8 @@ static husk_status validate(husk_queue *queue, const husk_pool_params *params, c
         status = validate_indices(queue, params, given->indices, dx, shape, scope);
     if (status == HUSK_OK && params->kind == HUSK_POOL_MAX && !given->indices)
         status = validate_x(queue, given->x, dx, scope);
-    if (status == HUSK_OK && (dx->shape[0] > largest || dx->shape[1] > largest))
-        status = husk__fail(scope, HUSK_UNSUPPORTED, "dx: more than %lld images or channels", (long long)largest);
+    if (status == HUSK_OK && (dx->shape[0] > HUSK__POOL_LARGEST || dx->shape[1] > HUSK__POOL_LARGEST))
+        status = husk__fail(scope, HUSK_UNSUPPORTED, "dx: more than %d images or channels", HUSK__POOL_LARGEST);
     return status;
 }
 
@@ -167,7 +109,7 @@ static problem resolve(const husk_pool_params *params, const arguments *given, c
     husk_tensor dx = *given->dx;
     husk__tensor_resolve(&dx);
     const husk_tensor saved =
-        saved_tensor(given->dy, dx.shape[1] > 1 && dx.strides[1] == 1, positions > INT32_MAX);
+        husk__pool_backward_saved(given->dy, dx.shape[1] > 1 && dx.strides[1] == 1, positions > INT32_MAX);
     own.pool = husk__pool_resolve(params, given->dx, given->dy, &saved, dimensions);
     const husk__pool_problem by_x = husk__pool_resolve(params, given->x, given->dy, &saved, dimensions);
     if (memcmp(own.pool.in, by_x.in, sizeof by_x.in) == 0)

@@ -21,6 +21,10 @@ typedef struct husk__pool_backward_arguments {
     const husk_tensor *dy, *dx;
 } husk__pool_backward_arguments;
 
+/* ---- maxima found anew: ops/pool/backward_indices.c ---- */
+
+/* Indices of dy's shape in scratch memory, in the memory order of dx where channels are last there. */
+husk_tensor husk__pool_backward_saved(const husk_tensor *dy, bool is_channels_last, bool is_long);
 /* What a run of every variant begins with: the indices, which are given or found anew. Untouched for AVG. */
 uint64_t husk__pool_backward_workspace(const husk__candidate *candidate);
 husk_status husk__pool_backward_indices(const husk_plan *plan, husk_queue *queue,

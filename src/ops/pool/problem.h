@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ops/pool/problem.h: pooling with every option resolved, between ops/pool/pool.c, which makes it, and the variants.
+ * ops/pool/problem.h: pooling with every option resolved, between the calls, which make it, and the variants; and what
+ * pooling and its gradient share.
  */
 #ifndef HUSK_OPS_POOL_PROBLEM_H
 #define HUSK_OPS_POOL_PROBLEM_H
@@ -30,7 +31,10 @@ typedef struct husk__pool_arguments {
     const husk_tensor *x, *y, *indices; /* indices: NULL where the problem has none */
 } husk__pool_arguments;
 
-/* ---- what pooling's gradient asks of ops/pool/pool.c ---- */
+/* ---- what pooling and its gradient share: ops/pool/problem.c ---- */
+
+/* Kernels count positions in int; four of these add up without overflow. */
+enum { HUSK__POOL_LARGEST = (1 << 29) - 1 };
 
 /* One space dimension with its options resolved. */
 typedef struct husk__pool_dimension {
