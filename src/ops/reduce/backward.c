@@ -12,6 +12,8 @@
 #include "ops/reduce/problem.h"
 #include "select/grid.h"
 
+extern const husk__op husk__op_reduce;
+
 typedef struct problem {
     husk_reduce_kind kind;
     uint32_t reduced;

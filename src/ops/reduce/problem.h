@@ -47,7 +47,6 @@ typedef struct husk__reduce_geometry {
 } husk__reduce_geometry;
 
 husk__reduce_geometry husk__reduce_geometry_of(const husk__reduce_problem *problem);
-bool husk__reduce_is_position(const husk__reduce_problem *problem);
 
 /* y as a problem has it: of x's rank, strides resolved. y may have dropped the reduced dimensions. */
 husk_tensor husk__reduce_align(const husk_tensor *y, const husk_tensor *x, uint32_t reduced);
@@ -58,34 +57,6 @@ husk_status husk__reduce_axes(const husk_reduce_params *params, const husk_tenso
 husk_status husk__reduce_check_shape(const husk_tensor *y, const char *argument, const husk_tensor *x, uint32_t reduced,
                                      const husk__scope *scope);
 
-/* Words a segment's state takes, each of the accumulator's size. */
-enum { HUSK__REDUCE_STATE = 4 };
-
-/* A variant's state: everything a launch needs but the buffers. */
-typedef struct husk__reduce_launch {
-    const husk__kernel *kernels[2];   /* the reduction; combining its segments, NULL where there is one */
-    husk__walk_values kept, all_kept; /* without and with the innermost kept dimension */
-    husk__walk_values reduced;
-    husk__walk_dimension inner; /* columns, workgroup: the innermost kept dimension */
-    husk__walk_dimension run;   /* rows, workgroup: the innermost reduced dimension */
-    int64_t rows, count;
-    int64_t segments, segment;
-    int64_t units, share;
-    int32_t width; /* columns: of a strip */
-    husk__range range;
-} husk__reduce_launch;
-
-/* The plan's state with what does not depend on the variant; NULL without memory. */
-husk__reduce_launch *husk__reduce_make_launch(husk_plan *plan);
-/* Kernels of a variant's file: NAME and, for several segments, NAME_combine. */
-husk_status husk__reduce_get_kernels(husk_plan *plan, const char *file, const char *options, const char *name,
-                                     const char *combine, const husk__scope *scope);
-/* Launch both; `more` are the arguments between the walks and kind. */
-husk_status husk__reduce_run(const husk_plan *plan, husk_queue *queue, const husk__reduce_arguments *given,
-                             const husk__scratch *scratch, const husk__arg *more, size_t more_count,
-                             const husk__scope *scope);
-
-extern const husk__op husk__op_reduce;
 extern const husk__variant husk__reduce_rows, husk__reduce_columns, husk__reduce_workgroup;
 
 #endif

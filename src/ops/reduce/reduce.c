@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Reductions: validate -> resolve -> choose. The variants are in ops/reduce/variants.c.
-#include "ops/reduce/problem.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-
-#include "base/checked.h"
-#include "base/axis.h"
+// Reductions: validate -> resolve -> choose, with ops/reduce/problem.c. The variants are in
+// ops/reduce/variants.c.
 #include "base/params.h"
 #include "base/tensor.h"
+#include "ops/reduce/problem.h"
 
 static void describe(const void *untyped, husk__key *key)
 {
@@ -38,120 +33,6 @@ static void classify(const void *untyped, husk__text *text)
     husk__class_size(text, "count", shape.count);
 }
 
-// ---- what the variants share ----
-
-bool husk__reduce_is_position(const husk__reduce_problem *problem)
-{
-    return problem->kind == HUSK_REDUCE_ARGMAX || problem->kind == HUSK_REDUCE_ARGMIN;
-}
-
-static bool is_reduced(const husk__reduce_problem *problem, int32_t d)
-{
-    return (problem->reduced >> d & 1) != 0;
-}
-
-// Positions count only where they are asked for: elsewhere dimensions merge that do not follow each other in order.
-husk__reduce_geometry husk__reduce_geometry_of(const husk__reduce_problem *problem)
-{
-    husk__reduce_geometry made = {.rows = 1, .count = 1};
-    int64_t positions[HUSK_MAX_RANK], position = 1;
-    for (int32_t d = problem->x.rank - 1; d >= 0; --d) {
-        positions[d] = position;
-        if (is_reduced(problem, d) && problem->x.shape[d] > 0)
-            position *= problem->x.shape[d];
-    }
-    for (int32_t d = 0; d < problem->x.rank; ++d) {
-        husk__walk_dimension dimension = {problem->x.shape[d], {problem->x.strides[d]}};
-        if (is_reduced(problem, d)) {
-            made.count *= dimension.extent;
-            dimension.strides[1] = husk__reduce_is_position(problem) ? positions[d] : 0;
-            husk__walk_add(&made.reduced, dimension);
-        } else {
-            made.rows *= dimension.extent;
-            dimension.strides[1] = problem->y.strides[d];
-            husk__walk_add(&made.kept, dimension);
-        }
-    }
-    if (made.count == 0)
-        made.reduced.rank = 0;
-    // Positions stay in order: the first of equal elements counts.
-    if (!husk__reduce_is_position(problem))
-        husk__walk_sort(&made.reduced);
-    husk__walk_sort(&made.kept);
-    husk__walk_merge(&made.reduced);
-    husk__walk_merge(&made.kept);
-    return made;
-}
-
-husk__reduce_launch *husk__reduce_make_launch(husk_plan *plan)
-{
-    husk__reduce_launch *state = calloc(1, sizeof *state);
-    plan->state = state; // freed with the plan
-    if (!state)
-        return NULL;
-    husk__reduce_geometry shape = husk__reduce_geometry_of(plan->problem);
-    state->rows = shape.rows;
-    state->count = shape.count;
-    state->segments = 1;
-    state->segment = shape.count;
-    state->all_kept = husk__walk_prepare(&shape.kept);
-    return state;
-}
-
-husk_status husk__reduce_get_kernels(husk_plan *plan, const char *file, const char *options, const char *name,
-                                     const char *combine, const husk__scope *scope)
-{
-    husk__reduce_launch *own = plan->state;
-    husk_status status = husk__kernel_get(plan->context, file, options, name, &own->kernels[0], scope);
-    if (status == HUSK_OK && own->segments > 1)
-        status = husk__kernel_get(plan->context, file, options, combine, &own->kernels[1], scope);
-    return status;
-}
-
-static husk_status run_combine(const husk_plan *plan, husk_queue *queue, const husk__reduce_arguments *given,
-                               const husk__scratch *scratch, const husk__scope *scope)
-{
-    const husk__reduce_launch *own = plan->state;
-    const husk__reduce_problem *what = plan->problem;
-    const husk__range range = {{(size_t)husk__min_i64(own->rows, 64), 1, 1}, {1, 1, 1}};
-    const uint64_t word = husk__accumulator_size(what->x.dtype);
-    husk__arg list[16], *end = list;
-    *end++ = HUSK__ARG_BUFFER(scratch->buffer, 0, word);
-    *end++ = HUSK__ARG_TENSOR(given->y);
-    end = husk__walk_write_args(&own->all_kept, 2, end);
-    *end++ = HUSK__ARG_I64(own->count);
-    *end++ = HUSK__ARG_I64(own->segments);
-    *end++ = HUSK__ARG_I64(own->rows);
-    *end++ = HUSK__ARG_I32(what->kind);
-    *end++ = HUSK__ARG_I32(what->result);
-    return husk__launch(queue, own->kernels[1], &range, list, (size_t)(end - list), scope);
-}
-
-husk_status husk__reduce_run(const husk_plan *plan, husk_queue *queue, const husk__reduce_arguments *given,
-                             const husk__scratch *scratch, const husk__arg *more, size_t more_count,
-                             const husk__scope *scope)
-{
-    const husk__reduce_launch *own = plan->state;
-    const husk__reduce_problem *what = plan->problem;
-    const uint64_t word = husk__accumulator_size(what->x.dtype);
-    husk__arg list[40], *end = list;
-    *end++ = HUSK__ARG_TENSOR(given->x);
-    *end++ = HUSK__ARG_TENSOR(given->y);
-    *end++ = HUSK__ARG_BUFFER(own->segments > 1 ? scratch->buffer : NULL, 0, word);
-    end = husk__walk_write_args(&own->kept, 2, end);
-    end = husk__walk_write_args(&own->reduced, 2, end);
-    for (size_t i = 0; i < more_count; ++i)
-        *end++ = more[i];
-    *end++ = HUSK__ARG_I32(what->kind);
-    *end++ = HUSK__ARG_I32(what->result);
-    husk_status status = husk__launch(queue, own->kernels[0], &own->range, list, (size_t)(end - list), scope);
-    if (status == HUSK_OK && own->segments > 1)
-        status = run_combine(plan, queue, given, scratch, scope);
-    return status;
-}
-
-// ---- the operator ----
-
 static husk_status prewarm(husk_queue *queue, const husk__scope *scope);
 
 static const husk__variant *const variants[] = {&husk__reduce_rows, &husk__reduce_columns, &husk__reduce_workgroup,
@@ -165,81 +46,6 @@ const husk__op husk__op_reduce = {
     .prewarm = prewarm,
     .classify = classify,
 };
-
-const char *husk_reduce_kind_name(husk_reduce_kind kind)
-{
-    switch (kind) {
-#define NAME(name, number, text) \
-    case HUSK_REDUCE_##name:     \
-        return text;
-        HUSK_REDUCE_LIST(NAME)
-#undef NAME
-    }
-    return "unknown";
-}
-
-husk_status husk__reduce_axes(const husk_reduce_params *params, const husk_tensor *x, const char *argument,
-                              uint32_t *reduced, const husk__scope *scope)
-{
-    *reduced = params->axis_count == 0 ? (1u << x->rank) - 1 : 0;
-    if (params->axis_count < 0 || params->axis_count > HUSK_MAX_RANK)
-        return husk__reject(scope, "params", "axis_count is %d, must be 0 to %d", (int)params->axis_count,
-                            HUSK_MAX_RANK);
-    for (int32_t i = 0; i < HUSK_MAX_RANK; ++i) {
-        if (i >= params->axis_count) {
-            if (params->axes[i] != 0)
-                return husk__reject(scope, "params", "axes[%d] is %d, but axis_count is %d", (int)i,
-                                    (int)params->axes[i], (int)params->axis_count);
-            continue;
-        }
-        const int32_t dimension = husk__axis_dimension(params->axes[i], x->rank);
-        if (dimension < 0)
-            return husk__reject(scope, "params", "axes[%d] " HUSK__AXIS_TEXT, (int)i,
-                                HUSK__AXIS_VALUES(params->axes[i], x->rank, argument));
-        if (*reduced >> dimension & 1)
-            return husk__reject(scope, "params", "axes[%d] is %d, a dimension that is named already", (int)i,
-                                (int)params->axes[i]);
-        *reduced |= 1u << dimension;
-    }
-    return HUSK_OK;
-}
-
-husk_status husk__reduce_check_shape(const husk_tensor *y, const char *argument, const husk_tensor *x, uint32_t reduced,
-                                     const husk__scope *scope)
-{
-    husk_tensor kept = {.rank = x->rank}, dropped = {0};
-    for (int32_t d = 0; d < x->rank; ++d) {
-        kept.shape[d] = reduced >> d & 1 ? 1 : x->shape[d];
-        if (!(reduced >> d & 1))
-            dropped.shape[dropped.rank++] = x->shape[d];
-    }
-    bool is_kept = y->rank == kept.rank, is_dropped = y->rank == dropped.rank;
-    for (int32_t d = 0; d < y->rank; ++d) {
-        is_kept = is_kept && y->shape[d] == kept.shape[d];
-        is_dropped = is_dropped && y->shape[d] == dropped.shape[d];
-    }
-    if (is_kept || is_dropped)
-        return HUSK_OK;
-    char is[HUSK__SHAPE_TEXT], one[HUSK__SHAPE_TEXT], other[HUSK__SHAPE_TEXT];
-    return husk__reject(scope, argument, "shape is %s, must be %s or %s, x's without what is reduced",
-                        husk__shape_text(y, is), husk__shape_text(&dropped, one), husk__shape_text(&kept, other));
-}
-
-husk_tensor husk__reduce_align(const husk_tensor *y, const husk_tensor *x, uint32_t reduced)
-{
-    husk_tensor own = *y, made = *y;
-    husk__tensor_resolve(&own);
-    made.rank = x->rank;
-    for (int32_t d = 0, at = 0; d < x->rank; ++d) {
-        const bool is_kept = !(reduced >> d & 1);
-        made.shape[d] = is_kept ? x->shape[d] : 1;
-        made.strides[d] = is_kept ? own.strides[at] : 0;
-        at += is_kept || own.rank == x->rank;
-    }
-    made.buffer = NULL;
-    made.offset = 0;
-    return made;
-}
 
 static husk_status check_kind(const husk_reduce_params *params, const husk_tensor *x, const husk_tensor *y,
                               uint32_t reduced, const husk__scope *scope)

@@ -4,6 +4,7 @@
 // Where results are few and each of many elements, these are cut into segments: by the shape alone, so that sums do not
 // depend on the number of threads.
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "base/checked.h"
 #include "base/tensor.h"
@@ -12,9 +13,23 @@
 typedef husk__reduce_problem problem;
 typedef husk__reduce_arguments arguments;
 typedef husk__reduce_geometry geometry;
-typedef husk__reduce_launch launch;
+
+// A variant's state: everything a launch needs but the buffers.
+typedef struct launch {
+    const husk__kernel *kernels[2];   // the reduction; combining its segments, NULL where there is one
+    husk__walk_values kept, all_kept; // without and with the innermost kept dimension
+    husk__walk_values reduced;
+    husk__walk_dimension inner; // columns, workgroup: the innermost kept dimension
+    husk__walk_dimension run;   // rows, workgroup: the innermost reduced dimension
+    int64_t rows, count;
+    int64_t segments, segment;
+    int64_t units, share;
+    int32_t width; // columns: of a strip
+    husk__range range;
+} launch;
 
 enum {
+    STATE = 4,       // words a segment's state takes, each of the accumulator's size
     SEGMENT = 65536, // elements, at least, of a CPU's
     ROWS_UNITS = 256,
     COLUMNS_UNITS = 64,
@@ -52,7 +67,7 @@ static const char *dtype_option(const husk_plan *plan)
 static uint64_t states_size(const husk__candidate *candidate, const launch *own)
 {
     const problem *what = candidate->problem;
-    const uint64_t state = HUSK__REDUCE_STATE * husk__accumulator_size(what->x.dtype);
+    const uint64_t state = STATE * husk__accumulator_size(what->x.dtype);
     return own->segments > 1 ? (uint64_t)(own->rows * own->segments) * state : 0;
 }
 
@@ -63,6 +78,75 @@ static void share_out(launch *own, const husk_device_traits *traits, int64_t uni
     own->share = husk__max_i64(
         husk__divide_up(own->units, CPU_GROUPS_PER_UNIT * (int64_t)traits->compute_units), minimum);
     own->range = (husk__range){{(size_t)husk__divide_up(own->units, own->share), 1, 1}, {1, 1, 1}};
+}
+
+// The plan's state with what does not depend on the variant; NULL without memory.
+static launch *make_launch(husk_plan *plan)
+{
+    launch *state = calloc(1, sizeof *state);
+    plan->state = state; // freed with the plan
+    if (!state)
+        return NULL;
+    geometry shape = husk__reduce_geometry_of(plan->problem);
+    state->rows = shape.rows;
+    state->count = shape.count;
+    state->segments = 1;
+    state->segment = shape.count;
+    state->all_kept = husk__walk_prepare(&shape.kept);
+    return state;
+}
+
+// Kernels of a variant's file: NAME and, for several segments, NAME_combine.
+static husk_status get_kernels(husk_plan *plan, const char *file, const char *options, const char *name,
+                               const char *combine, const husk__scope *scope)
+{
+    launch *own = plan->state;
+    husk_status status = husk__kernel_get(plan->context, file, options, name, &own->kernels[0], scope);
+    if (status == HUSK_OK && own->segments > 1)
+        status = husk__kernel_get(plan->context, file, options, combine, &own->kernels[1], scope);
+    return status;
+}
+
+static husk_status run_combine(const husk_plan *plan, husk_queue *queue, const arguments *given,
+                               const husk__scratch *scratch, const husk__scope *scope)
+{
+    const launch *own = plan->state;
+    const problem *what = plan->problem;
+    const husk__range range = {{(size_t)husk__min_i64(own->rows, 64), 1, 1}, {1, 1, 1}};
+    const uint64_t word = husk__accumulator_size(what->x.dtype);
+    husk__arg list[16], *end = list;
+    *end++ = HUSK__ARG_BUFFER(scratch->buffer, 0, word);
+    *end++ = HUSK__ARG_TENSOR(given->y);
+    end = husk__walk_write_args(&own->all_kept, 2, end);
+    *end++ = HUSK__ARG_I64(own->count);
+    *end++ = HUSK__ARG_I64(own->segments);
+    *end++ = HUSK__ARG_I64(own->rows);
+    *end++ = HUSK__ARG_I32(what->kind);
+    *end++ = HUSK__ARG_I32(what->result);
+    return husk__launch(queue, own->kernels[1], &range, list, (size_t)(end - list), scope);
+}
+
+// Launch both; `more` are the arguments between the walks and kind.
+static husk_status run(const husk_plan *plan, husk_queue *queue, const arguments *given, const husk__scratch *scratch,
+                       const husk__arg *more, size_t more_count, const husk__scope *scope)
+{
+    const launch *own = plan->state;
+    const problem *what = plan->problem;
+    const uint64_t word = husk__accumulator_size(what->x.dtype);
+    husk__arg list[40], *end = list;
+    *end++ = HUSK__ARG_TENSOR(given->x);
+    *end++ = HUSK__ARG_TENSOR(given->y);
+    *end++ = HUSK__ARG_BUFFER(own->segments > 1 ? scratch->buffer : NULL, 0, word);
+    end = husk__walk_write_args(&own->kept, 2, end);
+    end = husk__walk_write_args(&own->reduced, 2, end);
+    for (size_t i = 0; i < more_count; ++i)
+        *end++ = more[i];
+    *end++ = HUSK__ARG_I32(what->kind);
+    *end++ = HUSK__ARG_I32(what->result);
+    husk_status status = husk__launch(queue, own->kernels[0], &own->range, list, (size_t)(end - list), scope);
+    if (status == HUSK_OK && own->segments > 1)
+        status = run_combine(plan, queue, given, scratch, scope);
+    return status;
 }
 
 // ---- rows: CPU devices, what is reduced lies together ----
@@ -102,14 +186,14 @@ static uint64_t workspace_rows(const husk__candidate *candidate)
 
 static husk_status prepare_rows(husk_plan *plan, const husk__scope *scope)
 {
-    launch *own = husk__reduce_make_launch(plan);
+    launch *own = make_launch(plan);
     if (!own)
         return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan");
     geometry shape = husk__reduce_geometry_of(plan->problem);
     resolve_rows(own, &shape);
     share_out(own, husk_context_traits(plan->context), own->segment);
-    return husk__reduce_get_kernels(plan, "reduce/rows.cl", dtype_option(plan), "husk_reduce_rows",
-                                    "husk_reduce_rows_combine", scope);
+    return get_kernels(plan, "reduce/rows.cl", dtype_option(plan), "husk_reduce_rows",
+                        "husk_reduce_rows_combine", scope);
 }
 
 static husk_status run_rows(const husk_plan *plan, husk_queue *queue, const void *given,
@@ -121,7 +205,7 @@ static husk_status run_rows(const husk_plan *plan, husk_queue *queue, const void
         HUSK__ARG_I64(own->count),        HUSK__ARG_I64(own->segments),       HUSK__ARG_I64(own->segment),
         HUSK__ARG_I64(own->units),        HUSK__ARG_I64(own->share),
     };
-    return husk__reduce_run(plan, queue, given, scratch, more, sizeof more / sizeof *more, scope);
+    return run(plan, queue, given, scratch, more, sizeof more / sizeof *more, scope);
 }
 
 static const husk__configuration cpu_menu[] = {{.name = "1", .options = ""}};
@@ -176,14 +260,14 @@ static uint64_t workspace_columns(const husk__candidate *candidate)
 static husk_status prepare_columns(husk_plan *plan, const husk__scope *scope)
 {
     const husk_device_traits *traits = husk_context_traits(plan->context);
-    launch *own = husk__reduce_make_launch(plan);
+    launch *own = make_launch(plan);
     if (!own)
         return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan");
     geometry shape = husk__reduce_geometry_of(plan->problem);
     resolve_columns(own, &shape, lanes_of(traits));
     share_out(own, traits, own->segment * own->width);
-    return husk__reduce_get_kernels(plan, "reduce/columns.cl", dtype_option(plan), "husk_reduce_columns",
-                                    "husk_reduce_columns_combine", scope);
+    return get_kernels(plan, "reduce/columns.cl", dtype_option(plan), "husk_reduce_columns",
+                        "husk_reduce_columns_combine", scope);
 }
 
 static husk_status run_columns(const husk_plan *plan, husk_queue *queue, const void *given,
@@ -195,7 +279,7 @@ static husk_status run_columns(const husk_plan *plan, husk_queue *queue, const v
         HUSK__ARG_I64(own->count),        HUSK__ARG_I64(own->segments),         HUSK__ARG_I64(own->segment),
         HUSK__ARG_I32(own->width),        HUSK__ARG_I64(own->units),            HUSK__ARG_I64(own->share),
     };
-    return husk__reduce_run(plan, queue, given, scratch, more, sizeof more / sizeof *more, scope);
+    return run(plan, queue, given, scratch, more, sizeof more / sizeof *more, scope);
 }
 
 const husk__variant husk__reduce_columns = {
@@ -258,7 +342,7 @@ static uint64_t workspace_workgroup(const husk__candidate *candidate)
 static husk_status prepare_workgroup(husk_plan *plan, const husk__scope *scope)
 {
     const husk__configuration *configuration = plan->configuration;
-    launch *own = husk__reduce_make_launch(plan);
+    launch *own = make_launch(plan);
     if (!own)
         return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan");
     geometry shape = husk__reduce_geometry_of(plan->problem);
@@ -268,8 +352,8 @@ static husk_status prepare_workgroup(husk_plan *plan, const husk__scope *scope)
                                {(size_t)configuration->values[0], (size_t)configuration->values[1], 1}};
     char options[128];
     snprintf(options, sizeof options, "%s %s", dtype_option(plan), configuration->options);
-    return husk__reduce_get_kernels(plan, "reduce/workgroup.cl", options, "husk_reduce_workgroup",
-                                    "husk_reduce_workgroup_combine", scope);
+    return get_kernels(plan, "reduce/workgroup.cl", options, "husk_reduce_workgroup",
+                        "husk_reduce_workgroup_combine", scope);
 }
 
 static husk_status run_workgroup(const husk_plan *plan, husk_queue *queue, const void *given,
@@ -283,7 +367,7 @@ static husk_status run_workgroup(const husk_plan *plan, husk_queue *queue, const
         HUSK__ARG_I64(own->count),            HUSK__ARG_I64(own->segments),
         HUSK__ARG_I64(own->segment),          HUSK__ARG_I64(own->units),
     };
-    return husk__reduce_run(plan, queue, given, scratch, more, sizeof more / sizeof *more, scope);
+    return run(plan, queue, given, scratch, more, sizeof more / sizeof *more, scope);
 }
 
 // Work-items across rows, and along a row.
