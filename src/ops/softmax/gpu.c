@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: MIT
-// Softmax's variant for GPUs: choose -> launch. Kernel: cl/softmax/workgroup.cl.
+// The variant of softmax and its gradient for GPUs: choose -> launch. Kernels: cl/softmax/workgroup.cl,
+// cl/softmax/backward_workgroup.cl.
 #include <stdio.h>
 
 #include "base/checked.h"
 #include "base/tensor.h"
 #include "ops/softmax/problem.h"
 
-typedef husk__softmax_problem problem;
-typedef husk__softmax_arguments arguments;
 typedef husk__softmax_geometry geometry;
 typedef husk__softmax_launch launch;
-
-// ---- workgroup: GPUs ----
 
 enum {
     GPU_BLOCK = 4096, // elements of a long row that a work-group takes at least
@@ -36,12 +33,17 @@ static int32_t workgroup_block(const geometry *shape, const husk__configuration 
 
 static bool supports_workgroup(const husk__candidate *candidate, char reason[HUSK__REASON_CAPACITY])
 {
+    const geometry shape = husk__softmax_geometry_of(candidate->problem);
     const int32_t *values = candidate->configuration->values;
-    if ((uint64_t)values[0] * (uint64_t)values[1] > candidate->traits->work_group) {
+    const bool is_refused = (uint64_t)values[0] * (uint64_t)values[1] > candidate->traits->work_group;
+    if (!is_refused && husk__softmax_supports(candidate, reason))
+        return true;
+    if (shape.is_gradient)
+        snprintf(reason, HUSK__REASON_CAPACITY, "needs work-groups of %d and less than 2^30 elements along the axis",
+                 values[0] * values[1]);
+    else if (is_refused)
         snprintf(reason, HUSK__REASON_CAPACITY, "needs work-groups of %d", values[0] * values[1]);
-        return false;
-    }
-    return husk__softmax_supports(candidate, reason);
+    return false;
 }
 
 // Work-items that walk along what lies together in memory, and large work-groups where rows are long.
@@ -65,7 +67,7 @@ static uint64_t workspace_workgroup(const husk__candidate *candidate)
         return 0;
     const int64_t blocks =
         workgroup_strips(&shape, configuration) * husk__divide_up(shape.axis.extent, block);
-    return (uint64_t)(blocks * configuration->values[0]) * 2 * husk__accumulator_size(shape.dtype);
+    return (uint64_t)(blocks * configuration->values[0]) * husk__softmax_partial_size(&shape);
 }
 
 static husk_status prepare_workgroup(husk_plan *plan, const husk__scope *scope)
@@ -83,71 +85,38 @@ static husk_status prepare_workgroup(husk_plan *plan, const husk__scope *scope)
                                {(size_t)configuration->values[0], (size_t)configuration->values[1], 1}};
 
     const husk__strided_dimension axis = own->shape.axis;
-    const int64_t stride = husk__max_i64(axis.x_stride, axis.y_stride);
+    const int64_t stride = husk__max_i64(husk__max_i64(axis.x_stride, axis.y_stride), axis.z_stride);
     const bool needs_index_64 = husk__needs_index_64(plan->context, axis.extent * stride);
     char options[128];
     snprintf(options, sizeof options, "%s %s%s", husk__dtype_option(own->shape.dtype), configuration->options,
              needs_index_64 ? " -DINDEX_64" : "");
-    const char *first = own->block ? "husk_softmax_workgroup_partial" : "husk_softmax_workgroup";
-    husk_status status =
-        husk__kernel_get(plan->context, "softmax/workgroup.cl", options, first, &own->kernels[0], scope);
-    if (status == HUSK_OK && own->block)
-        status = husk__kernel_get(plan->context, "softmax/workgroup.cl", options,
-                                  "husk_softmax_workgroup_apply", &own->kernels[1], scope);
-    return status;
+    return husk__softmax_get_kernels(plan, options, scope);
 }
 
-static husk__arg *write_inner(const launch *own, bool has_y, husk__arg *end)
+static husk_status run_stage(const husk_plan *plan, husk_queue *queue, const void *given, const husk__scratch *scratch,
+                             bool is_partial, const husk__scope *scope)
 {
+    const launch *own = plan->state;
+    husk__arg list[HUSK__SOFTMAX_ARGS], *end = husk__softmax_write_tensors(plan, given, scratch, is_partial, list);
+    end = husk__softmax_write_rows(&own->shape, &own->shape.outer, end);
+    end = husk__softmax_write_strides(&own->shape, &own->shape.axis, is_partial, end);
     *end++ = HUSK__ARG_I64(own->shape.inner.extent);
-    *end++ = HUSK__ARG_I64(own->shape.inner.x_stride);
-    if (has_y)
-        *end++ = HUSK__ARG_I64(own->shape.inner.y_stride);
+    end = husk__softmax_write_strides(&own->shape, &own->shape.inner, is_partial, end);
     if (own->block) {
         *end++ = HUSK__ARG_I32(own->block);
         *end++ = HUSK__ARG_I32(own->row_blocks);
     }
     *end++ = HUSK__ARG_I64(own->units);
-    return end;
+    end = husk__softmax_write_options(plan, is_partial, end);
+    return husk__launch(queue, own->kernels[own->block && !is_partial], &own->range, list, (size_t)(end - list), scope);
 }
 
-static husk_status run_workgroup_partial(const launch *own, husk_queue *queue, const arguments *given,
-                                         const husk__scratch *scratch, const husk__scope *scope)
-{
-    husk__arg list[2 + HUSK__STRIDED_ARGS + 7], *end = list;
-    *end++ = HUSK__ARG_TENSOR(given->x);
-    *end++ = HUSK__ARG_BUFFER(scratch->buffer, 0, husk__accumulator_size(own->shape.dtype));
-    end = husk__strided_write_args(&own->shape.outer, end);
-    *end++ = HUSK__ARG_I32(own->shape.axis.extent);
-    *end++ = HUSK__ARG_I64(own->shape.axis.x_stride);
-    end = write_inner(own, false, end);
-    return husk__launch(queue, own->kernels[0], &own->range, list, (size_t)(end - list), scope);
-}
-
-static husk_status run_workgroup(const husk_plan *plan, husk_queue *queue, const void *untyped,
+static husk_status run_workgroup(const husk_plan *plan, husk_queue *queue, const void *given,
                                  const husk__scratch *scratch, const husk__scope *scope)
 {
     const launch *own = plan->state;
-    const problem *what = plan->problem;
-    const arguments *given = untyped;
-    husk__arg list[3 + HUSK__STRIDED_ARGS + 10], *end = list;
-    if (own->block) {
-        husk_status status = run_workgroup_partial(own, queue, given, scratch, scope);
-        if (status != HUSK_OK)
-            return status;
-    }
-    *end++ = HUSK__ARG_TENSOR(given->x);
-    *end++ = HUSK__ARG_TENSOR(given->y);
-    if (own->block)
-        *end++ = HUSK__ARG_BUFFER(scratch->buffer, 0, husk__accumulator_size(own->shape.dtype));
-    end = husk__strided_write_args(&own->shape.outer, end);
-    *end++ = HUSK__ARG_I32(own->shape.axis.extent);
-    *end++ = HUSK__ARG_I64(own->shape.axis.x_stride);
-    *end++ = HUSK__ARG_I64(own->shape.axis.y_stride);
-    end = write_inner(own, true, end);
-    *end++ = HUSK__ARG_I32(what->is_log);
-    return husk__launch(queue, own->kernels[own->block ? 1 : 0], &own->range, list, (size_t)(end - list),
-                        scope);
+    husk_status status = own->block ? run_stage(plan, queue, given, scratch, true, scope) : HUSK_OK;
+    return status == HUSK_OK ? run_stage(plan, queue, given, scratch, false, scope) : status;
 }
 
 // Work-items across rows, and along a row.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ops/softmax/problem.h: softmax with every option resolved, between ops/softmax/softmax.c, which makes it, and the
- * variants; and what they share.
+ * ops/softmax/problem.h: softmax and its gradient go through rows in the same ways; what the two operators and their
+ * variants share.
  */
 #ifndef HUSK_OPS_SOFTMAX_PROBLEM_H
 #define HUSK_OPS_SOFTMAX_PROBLEM_H
@@ -11,16 +11,17 @@
 #include "runtime/strided.h"
 #include "select/plan.h"
 
-/* Every option resolved, every shape and stride, no buffer. */
+/* Every option resolved, every shape and stride, no buffer. For the gradient x is forward's y, y is dx and z is dy. */
 typedef struct husk__softmax_problem {
     int32_t axis;
     bool is_log;
-    husk_tensor x, y;
+    bool is_gradient, accumulates;
+    husk_tensor x, y, z; /* z: the gradient alone */
 } husk__softmax_problem;
 
 /* What a run is given beside the plan. */
 typedef struct husk__softmax_arguments {
-    const husk_tensor *x, *y;
+    const husk_tensor *x, *y, *z;
 } husk__softmax_arguments;
 
 /*
@@ -34,6 +35,7 @@ typedef struct husk__softmax_geometry {
     husk__strided rows;  /* without axis alone */
     int64_t row_count;
     husk_dtype dtype;
+    bool is_gradient;
 } husk__softmax_geometry;
 
 /* A variant's state: everything a launch needs but the buffers. */
@@ -49,6 +51,8 @@ typedef struct husk__softmax_launch {
 } husk__softmax_launch;
 
 husk__softmax_geometry husk__softmax_geometry_of(const husk__softmax_problem *problem);
+/* Whether every tensor has what follows in this dimension next to it in memory. */
+bool husk__softmax_is_packed(const husk__softmax_geometry *shape, const husk__strided_dimension *dimension);
 
 /* The plan's state with its shape; NULL without memory. It is freed with the plan. */
 husk__softmax_launch *husk__softmax_make_launch(husk_plan *plan);
@@ -56,10 +60,42 @@ husk__softmax_launch *husk__softmax_make_launch(husk_plan *plan);
 /* Whether the device has something to do for all its units with so many independent pieces. */
 bool husk__softmax_fills(const husk_device_traits *traits, int64_t pieces);
 
+/* Bytes that the first of two stages leaves of a block: forward a maximum and a sum, the gradient a sum. */
+uint64_t husk__softmax_partial_size(const husk__softmax_geometry *shape);
+
+/*
+ * The kernels of cl/softmax/VARIANT.cl, or of backward_VARIANT.cl, into the plan's state: one, or two where rows are
+ * cut into blocks.
+ */
+husk_status husk__softmax_get_kernels(husk_plan *plan, const char *options, const husk__scope *scope);
+
+/*
+ * Parts of kernels' argument lists, which return their end. What is read stands before what is written; is_partial: of
+ * a first stage, which writes no y.
+ */
+enum { HUSK__SOFTMAX_ARGS = 4 + HUSK__STRIDED_ARGS + HUSK__STRIDED_OUTER + 14 }; /* of any kernel, at most */
+husk__arg *husk__softmax_write_tensors(const husk_plan *plan, const husk__softmax_arguments *given,
+                                       const husk__scratch *scratch, bool is_partial, husk__arg *end);
+/* STRIDED_PARAMS, STRIDED_Z_PARAMS of the gradient, and the axis' extent. */
+husk__arg *husk__softmax_write_rows(const husk__softmax_geometry *shape, const husk__strided *rows, husk__arg *end);
+husk__arg *husk__softmax_write_strides(const husk__softmax_geometry *shape, const husk__strided_dimension *dimension,
+                                       bool is_partial, husk__arg *end);
+husk__arg *husk__softmax_write_options(const husk_plan *plan, bool is_partial, husk__arg *end);
+
 /* Kernels count along the axis in int. */
 bool husk__softmax_supports(const husk__candidate *candidate, char reason[HUSK__REASON_CAPACITY]);
 
-extern const husk__variant husk__softmax_rows, husk__softmax_columns, husk__softmax_registers;
-extern const husk__variant husk__softmax_workgroup;
+void husk__softmax_describe(const void *problem, husk__key *key);
+void husk__softmax_classify(const void *problem, husk__text *text);
+
+/* params and tensors are valid. */
+husk_status husk__softmax_enqueue(husk_queue *queue, const husk__op *op, bool is_gradient,
+                                  const husk_softmax_params *params, const husk__softmax_arguments *given,
+                                  const husk__scope *scope);
+/* The last axis and the one before it, on a few numbers. */
+husk_status husk__softmax_prewarm(husk_queue *queue, const husk__op *op, bool is_gradient, const husk__scope *scope);
+
+/* The variants of both operators. */
+extern const husk__variant husk__softmax_rows, husk__softmax_columns, husk__softmax_workgroup, husk__softmax_registers;
 
 #endif

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Softmax's variant for GPUs whose rows fit registers: choose -> launch. Kernel: cl/softmax/registers.cl.
+// The variant of softmax and its gradient for GPUs whose rows fit registers: choose -> launch. Kernels:
+// cl/softmax/registers.cl, cl/softmax/backward_registers.cl.
 #include <stdio.h>
 
 #include "ops/shared/held_row.h"
@@ -10,8 +11,9 @@ typedef husk__softmax_launch launch;
 static bool supports(const husk__candidate *candidate, char reason[HUSK__REASON_CAPACITY])
 {
     const husk__softmax_geometry shape = husk__softmax_geometry_of(candidate->problem);
-    if (shape.axis.extent > 1 && (shape.axis.x_stride != 1 || shape.axis.y_stride != 1)) {
-        snprintf(reason, HUSK__REASON_CAPACITY, "the axis does not lie together in memory, in x and y");
+    if (shape.axis.extent > 1 && !husk__softmax_is_packed(&shape, &shape.axis)) {
+        snprintf(reason, HUSK__REASON_CAPACITY, "the axis does not lie together in memory, in %s",
+                 shape.is_gradient ? "y, dy and dx" : "x and y");
         return false;
     }
     return husk__held_supports(candidate, shape.axis.extent, reason);
@@ -28,23 +30,21 @@ static husk_status prepare(husk_plan *plan, const husk__scope *scope)
     launch *own = husk__softmax_make_launch(plan);
     if (!own)
         return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan");
-    return husk__held_prepare(plan, own->shape.dtype, own->shape.row_count, "", "softmax/registers.cl",
-                              "husk_softmax_registers", &own->kernels[0], &own->range, scope);
+    const bool back = own->shape.is_gradient;
+    return husk__held_prepare(plan, own->shape.dtype, own->shape.row_count, "",
+                              back ? "softmax/backward_registers.cl" : "softmax/registers.cl",
+                              back ? "husk_softmax_backward_registers" : "husk_softmax_registers", &own->kernels[0],
+                              &own->range, scope);
 }
 
-static husk_status run(const husk_plan *plan, husk_queue *queue, const void *untyped, const husk__scratch *scratch,
+static husk_status run(const husk_plan *plan, husk_queue *queue, const void *given, const husk__scratch *scratch,
                        const husk__scope *scope)
 {
     const launch *own = plan->state;
-    const husk__softmax_arguments *given = untyped;
-    husk__arg list[2 + HUSK__STRIDED_ARGS + 3], *end = list;
-    (void)scratch;
-    *end++ = HUSK__ARG_TENSOR(given->x);
-    *end++ = HUSK__ARG_TENSOR(given->y);
-    end = husk__strided_write_args(&own->shape.rows, end);
-    *end++ = HUSK__ARG_I32(own->shape.axis.extent);
+    husk__arg list[HUSK__SOFTMAX_ARGS], *end = husk__softmax_write_tensors(plan, given, scratch, false, list);
+    end = husk__softmax_write_rows(&own->shape, &own->shape.rows, end);
     *end++ = HUSK__ARG_I64(own->shape.row_count);
-    *end++ = HUSK__ARG_I32(((const husk__softmax_problem *)plan->problem)->is_log);
+    end = husk__softmax_write_options(plan, false, end);
     return husk__launch(queue, own->kernels[0], &own->range, list, (size_t)(end - list), scope);
 }
 
