@@ -3,22 +3,13 @@
 #include <husk/ops/grad_norm.h>
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "base/params.h"
 #include "base/tensor.h"
-#include "runtime/list.h"
+#include "ops/optimizer/grad_list.h"
 #include "select/grid.h"
-#include "select/plan.h"
 
-// ---- the problem: where the tensors lie is the run's, not the plan's ----
-
-typedef struct problem {
-    int64_t units;
-    uint32_t dtypes; // bits 1 << dtype
-    husk_dtype accumulator;
-} problem;
+typedef husk__grad_list_problem problem;
 
 typedef struct arguments {
     husk__list list;
@@ -27,65 +18,13 @@ typedef struct arguments {
     float max_norm;
 } arguments;
 
-static void describe(const void *untyped, husk__key *key)
-{
-    const problem *own = untyped;
-    husk__key_i64(key, own->units);
-    husk__key_i64(key, own->dtypes);
-}
-
-static void classify(const void *untyped, husk__text *text)
-{
-    const problem *own = untyped;
-    husk__text_format(text, " dtypes=%u", (unsigned)own->dtypes);
-    husk__class_size(text, "units", own->units);
-}
-
-// ---- launches ----
-
-typedef struct launch {
-    const husk__kernel *kernels[HUSK__LIST_DTYPES], *finish;
-} launch;
-
-// values[0]: work-items a group, 1 for CPU devices.
-static husk_status prepare(husk_plan *plan, const husk__scope *scope)
-{
-    const problem *what = plan->problem;
-    const bool is_vector = plan->configuration->values[0] == 1;
-    launch *own = calloc(1, sizeof *own);
-    plan->state = own; // freed with the plan
-    if (!own)
-        return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan");
-    const char *file = is_vector ? "optimizer/grad_norm_vector.cl" : "optimizer/grad_norm_grid.cl";
-    const char *kernel = is_vector ? "husk_grad_norm_vector" : "husk_grad_norm_grid";
-    char options[96], finish[64];
-    snprintf(finish, sizeof finish, "%s_finish", kernel);
-    husk_status status = HUSK_OK;
-    for (int dtype = 0; dtype < HUSK__LIST_DTYPES && status == HUSK_OK; ++dtype) {
-        if (!(what->dtypes >> dtype & 1))
-            continue;
-        snprintf(options, sizeof options, "%s %s", husk__dtype_option((husk_dtype)dtype),
-                 plan->configuration->options);
-        status = husk__kernel_get(plan->context, file, options, kernel, &own->kernels[dtype], scope);
-        if (status == HUSK_OK && !own->finish)
-            status = husk__kernel_get(plan->context, file, options, finish, &own->finish, scope);
-    }
-    return status;
-}
-
-static uint64_t workspace(const husk__candidate *candidate)
-{
-    const problem *own = candidate->problem;
-    return (uint64_t)own->units * husk__accumulator_size(own->accumulator);
-}
-
 static husk_status run(const husk_plan *plan, husk_queue *queue, const void *untyped, const husk__scratch *scratch,
                        const husk__scope *scope)
 {
     const problem *what = plan->problem;
-    const launch *own = plan->state;
+    const husk__grad_list_launch *own = plan->state;
     const arguments *given = untyped;
-    const husk__arg parts = HUSK__ARG_BUFFER(scratch->buffer, 0, husk__accumulator_size(what->accumulator));
+    const husk__arg parts = husk__grad_list_parts(plan, scratch);
     const husk__arg more[] = {parts, HUSK__ARG_I32(given->kind)};
     husk_status status =
         husk__list_launch(queue, own->kernels, &given->list, plan->configuration->values[0], more, 2, scope);
@@ -97,15 +36,13 @@ static husk_status run(const husk_plan *plan, husk_queue *queue, const void *unt
                         HUSK__ARG_TENSOR(given->coefficient));
 }
 
-static const husk__configuration vector_menu[] = {{.name = "1", .options = "", .values = {1}}};
-
 static const husk__variant vector = {
     .name = "vector",
     .family = HUSK__FAMILY_CPU,
-    .configurations = vector_menu,
+    .configurations = husk__grad_list_vector_menu,
     .configuration_count = 1,
-    .workspace = workspace,
-    .prepare = prepare,
+    .workspace = husk__grad_list_workspace,
+    .prepare = husk__grad_list_prepare,
     .run = run,
 };
 
@@ -116,8 +53,8 @@ static const husk__variant grid = {
     .configuration_count = HUSK__GRID_CONFIGURATIONS,
     .supports = husk__grid_supports,
     .cost = husk__grid_cost,
-    .workspace = workspace,
-    .prepare = prepare,
+    .workspace = husk__grad_list_workspace,
+    .prepare = husk__grad_list_prepare,
     .run = run,
 };
 
@@ -131,9 +68,9 @@ const husk__op husk__op_grad_norm = {
     .name = "grad_norm",
     .problem_size = sizeof(problem),
     .variants = variants,
-    .describe = describe,
+    .describe = husk__grad_list_describe,
     .prewarm = prewarm,
-    .classify = classify,
+    .classify = husk__grad_list_classify,
 };
 
 static husk_status validate(husk_queue *queue, const husk_grad_norm_params *params, const arguments *given,
@@ -157,8 +94,7 @@ static husk_status validate(husk_queue *queue, const husk_grad_norm_params *para
 
 static husk_status enqueue(husk_queue *queue, const char *variant, const arguments *given, const husk__scope *scope)
 {
-    const problem own = {husk__list_units(&given->list), husk__list_dtypes(&given->list),
-                         husk__list_accumulator(&given->list)};
+    const problem own = husk__grad_list_resolve(&given->list, true);
     const husk__wish wish = {.variant = variant};
     return husk__plan_immediate(queue, &husk__op_grad_norm, &own, &wish, given, scope);
 }
