@@ -370,3 +370,21 @@ const husk__configuration husk__norm_workgroup_menu[2] = {
     {.name = "256", .options = "-DWG=256", .values = {256}},
     {.name = "64", .options = "-DWG=64", .values = {64}},
 };
+
+// ---- shape classes ----
+
+void husk__norm_classify(const void *untyped, husk__text *text)
+{
+    const husk__norm_problem *own = untyped;
+    const husk__norm_lists sets = husk__norm_sets(own);
+    husk__norm_list inner = sets.inner;
+    husk__norm_columns columns;
+    const bool is_packed = husk__norm_take_last(&inner).strides[HUSK__NORM_X] == 1;
+    husk__text_format(text, " %s %s%s %s", husk_dtype_name(own->tensors[HUSK__NORM_X].dtype),
+                      husk_norm_kind_name(own->kind), own->uses_running ? " running" : "",
+                      husk__norm_as_columns(own, &columns) ? "columns" : is_packed ? "rows" : "strided");
+    if (own->is_backward)
+        husk__text_format(text, " %s%s", own->wants_input ? "dx" : "", own->wants_parameters ? " parameters" : "");
+    husk__class_size(text, "sets", sets.outer_count);
+    husk__class_size(text, "elements", sets.inner_count);
+}
