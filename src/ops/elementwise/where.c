@@ -13,13 +13,6 @@ const husk__op husk__op_where = {.name = "where", HUSK__ELEMENTWISE_OP, .prewarm
 
 static const char *const names[] = {"condition", "a", "b"};
 
-husk_status husk__where_check_condition(const husk_tensor *condition, const husk_tensor *other,
-                                        const husk__scope *scope)
-{
-    const bool is_number = condition && other && condition->dtype != HUSK_U8;
-    return husk__tensor_check_plain(condition, is_number ? other->dtype : HUSK_U8, "condition", scope);
-}
-
 static husk_status check_tensors(husk_queue *queue, const husk__elementwise_arguments *given, const husk__scope *scope)
 {
     const husk_tensor *condition = given->x[0], *a = given->x[1], *b = given->x[2];

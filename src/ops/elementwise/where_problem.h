@@ -3,6 +3,8 @@
 #ifndef HUSK_OPS_ELEMENTWISE_WHERE_PROBLEM_H
 #define HUSK_OPS_ELEMENTWISE_WHERE_PROBLEM_H
 
+#include <husk/tensor.h>
+
 #include "base/error.h"
 
 /* A condition's dtype is u8, or that of the other tensor. */
