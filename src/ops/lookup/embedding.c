@@ -1,40 +1,19 @@
 // SPDX-License-Identifier: MIT
 // Rows of a table: validate -> resolve -> choose -> launch. Kernels: cl/lookup/embedding_*.cl.
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <husk/context.h>
-
-#include "base/checked.h"
 #include "base/params.h"
 #include "base/tensor.h"
 #include "ops/lookup/embedding_problem.h"
+#include "ops/lookup/lookups.h"
 #include "select/grid.h"
 
 typedef struct arguments {
     const husk_tensor *table, *indices, *y;
 } arguments;
 
-// ---- what the two variants share ----
-
-typedef struct state {
-    const husk__kernel *kernel;
-    husk__walk_values walk;
-    int64_t share, span; // vector: lookups and columns a work-group takes
-    bool streams;
-    husk__range range;
-} state;
-
-static state *make_state(husk_plan *plan)
+static husk_status prepare(husk_plan *plan, const husk__scope *scope)
 {
     const husk__embedding_problem *own = plan->problem;
-    state *made = calloc(1, sizeof *made);
-    plan->state = made; // freed with the plan
-    if (made) {
-        const husk__walk walk = husk__embedding_walk(own);
-        made->walk = husk__walk_prepare(&walk);
-    }
-    return made;
+    return husk__lookup_prepare(plan, &own->indices, &own->rows, scope);
 }
 
 static husk_status run(const husk_plan *plan, husk_queue *queue, const void *untyped, const husk__scratch *scratch,
@@ -42,82 +21,30 @@ static husk_status run(const husk_plan *plan, husk_queue *queue, const void *unt
 {
     const husk__embedding_problem *own = plan->problem;
     const arguments *given = untyped;
-    const state *made = plan->state;
-    husk__arg list[2 + HUSK__EMBEDDING_INDICES_ARGS + 8];
+    const husk__lookup_launch *made = plan->state;
+    husk__arg list[2 + HUSK__LOOKUP_INDICES_ARGS + 8];
     husk__arg *end = list;
     (void)scratch;
     *end++ = HUSK__ARG_TENSOR(given->y);
     *end++ = HUSK__ARG_TENSOR(given->table);
-    end = husk__embedding_write_indices(own, given->indices, &made->walk, end);
+    end = husk__lookup_write_indices(given->indices, &made->walk, end);
     *end++ = HUSK__ARG_I64(own->table.shape[0]);
     *end++ = HUSK__ARG_I64(husk__embedding_columns(own));
     *end++ = HUSK__ARG_I64(own->table.strides[0]);
     *end++ = HUSK__ARG_I64(own->table.strides[1]);
     *end++ = HUSK__ARG_I64(husk__embedding_column_stride(own));
-    *end++ = HUSK__ARG_I64(made->share);
-    *end++ = HUSK__ARG_I64(made->span);
-    *end++ = HUSK__ARG_I32(made->streams);
+    end = husk__lookup_write_share(made, end);
     return husk__launch(queue, made->kernel, &made->range, list, (size_t)(end - list), scope);
 }
-
-// ---- vector: CPU devices ----
-
-// A work-group is worth launching for so many elements; several a core even out the cores' speeds.
-enum { VECTOR_MINIMUM = 65536, GROUPS_PER_UNIT = 4 };
-
-static husk_status prepare_vector(husk_plan *plan, const husk__scope *scope)
-{
-    const husk__embedding_problem *own = plan->problem;
-    const husk_device_traits *traits = husk_context_traits(plan->context);
-    const int64_t lookups = husk__embedding_lookups(own), columns = husk__embedding_columns(own);
-    char options[128];
-    state *made = make_state(plan);
-    if (!made)
-        return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan");
-    made->span = husk__max_i64(husk__min_i64(columns, VECTOR_MINIMUM), 1);
-    const int64_t share = husk__divide_up(lookups, GROUPS_PER_UNIT * (int64_t)traits->compute_units);
-    made->share = husk__max_i64(share, husk__divide_up(VECTOR_MINIMUM, made->span));
-    made->range = (husk__range){
-        {(size_t)husk__divide_up(lookups, made->share), (size_t)husk__divide_up(columns, made->span), 1}, {1, 1, 1}};
-    const double bytes = (double)husk_dtype_size(own->rows.dtype) * (double)lookups * (double)columns;
-    made->streams = traits->global_cache > 0 && bytes > (double)traits->global_cache;
-    snprintf(options, sizeof options, "%s", husk__dtype_option(own->table.dtype));
-    return husk__kernel_get(plan->context, "lookup/embedding_vector.cl", options, "husk_embedding_vector",
-                            &made->kernel, scope);
-}
-
-static const husk__configuration vector_menu[] = {{.name = "1", .options = ""}};
 
 static const husk__variant vector = {
     .name = "vector",
     .family = HUSK__FAMILY_CPU,
-    .configurations = vector_menu,
+    .configurations = husk__lookup_vector_menu,
     .configuration_count = 1,
-    .prepare = prepare_vector,
+    .prepare = prepare,
     .run = run,
 };
-
-// ---- grid: GPUs ----
-
-enum { GRID_GROUPS_PER_UNIT = 16 };
-
-static husk_status prepare_grid(husk_plan *plan, const husk__scope *scope)
-{
-    const husk__embedding_problem *own = plan->problem;
-    const husk_device_traits *traits = husk_context_traits(plan->context);
-    const int64_t total = husk__tensor_count(&own->rows), items = plan->configuration->values[0];
-    char options[128];
-    state *made = make_state(plan);
-    if (!made)
-        return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan");
-    const int64_t most = GRID_GROUPS_PER_UNIT * (int64_t)traits->compute_units;
-    made->range = (husk__range){{(size_t)husk__min_i64(husk__divide_up(total, items), most), 1, 1},
-                                {(size_t)items, 1, 1}};
-    snprintf(options, sizeof options, "%s %s%s", husk__dtype_option(own->table.dtype), plan->configuration->options,
-             husk__needs_index_64(plan->context, total) ? " -DINDEX_64" : "");
-    return husk__kernel_get(plan->context, "lookup/embedding_grid.cl", options, "husk_embedding_grid",
-                            &made->kernel, scope);
-}
 
 static const husk__variant grid = {
     .name = "grid",
@@ -126,7 +53,7 @@ static const husk__variant grid = {
     .configuration_count = HUSK__GRID_CONFIGURATIONS,
     .supports = husk__grid_supports,
     .cost = husk__grid_cost,
-    .prepare = prepare_grid,
+    .prepare = prepare,
     .run = run,
 };
 

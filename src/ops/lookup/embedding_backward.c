@@ -13,6 +13,7 @@
 #include "base/params.h"
 #include "base/tensor.h"
 #include "ops/lookup/embedding_problem.h"
+#include "ops/lookup/lookups.h"
 #include "select/grid.h"
 
 typedef struct arguments {
@@ -33,10 +34,8 @@ static state *make_state(husk_plan *plan)
     const husk__embedding_problem *own = plan->problem;
     state *made = calloc(1, sizeof *made);
     plan->state = made; // freed with the plan
-    if (made) {
-        const husk__walk walk = husk__embedding_walk(own);
-        made->walk = husk__walk_prepare(&walk);
-    }
+    if (made)
+        made->walk = husk__lookup_walk(&own->indices, &own->rows);
     return made;
 }
 
@@ -61,11 +60,11 @@ static husk_status run(const husk_plan *plan, husk_queue *queue, const void *unt
     const int64_t rows = own->table.shape[0];
     const husk__arg ends = HUSK__ARG_BUFFER(scratch->buffer, 0, 8);
     const husk__arg order = HUSK__ARG_BUFFER(scratch->buffer, 8 * (uint64_t)rows, 8);
-    husk__arg list[2 + HUSK__EMBEDDING_INDICES_ARGS + 3];
+    husk__arg list[2 + HUSK__LOOKUP_INDICES_ARGS + 3];
     husk__arg *end = list;
     *end++ = ends;
     *end++ = order;
-    end = husk__embedding_write_indices(own, given->indices, &made->walk, end);
+    end = husk__lookup_write_indices(given->indices, &made->walk, end);
     *end++ = HUSK__ARG_I64(rows);
     *end++ = HUSK__ARG_I64(own->skipped);
     *end++ = HUSK__ARG_I64(made->owned);

@@ -40,26 +40,6 @@ int64_t husk__embedding_column_stride(const husk__embedding_problem *problem)
     return problem->rows.strides[problem->rows.rank - 1];
 }
 
-husk__walk husk__embedding_walk(const husk__embedding_problem *problem)
-{
-    husk__walk walk = {0};
-    for (int32_t d = 0; d < problem->indices.rank; ++d)
-        husk__walk_add(&walk, (husk__walk_dimension){.extent = problem->indices.shape[d],
-                                                     .strides = {problem->indices.strides[d],
-                                                                 problem->rows.strides[d]}});
-    husk__walk_merge(&walk);
-    return walk;
-}
-
-husk__arg *husk__embedding_write_indices(const husk__embedding_problem *problem, const husk_tensor *indices,
-                                         const husk__walk_values *values, husk__arg *arguments)
-{
-    *arguments++ = HUSK__ARG_TENSOR(indices);
-    *arguments++ = HUSK__ARG_I32(indices->dtype == HUSK_I64);
-    *arguments++ = HUSK__ARG_I64(husk__embedding_lookups(problem));
-    return husk__walk_write_args(values, 2, arguments);
-}
-
 static husk_status check_shapes(const husk_embedding_params *params, const husk_tensor *table, const char *table_name,
                                 const husk_tensor *indices, const husk_tensor *rows, const char *rows_name,
                                 const husk__scope *scope)

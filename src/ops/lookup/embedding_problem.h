@@ -7,7 +7,6 @@
 
 #include <husk/ops/embedding.h>
 
-#include "runtime/walk.h"
 #include "select/plan.h"
 
 /* Resolved, without buffers. rows: y, or dy, the last dimension being the columns. */
@@ -20,16 +19,9 @@ typedef struct husk__embedding_problem {
 void husk__embedding_describe(const void *problem, husk__key *key);
 void husk__embedding_classify(const void *problem, husk__text *text);
 
-/* The indices' dimensions in row-major order, with the strides of indices and of rows. */
-husk__walk husk__embedding_walk(const husk__embedding_problem *problem);
 int64_t husk__embedding_lookups(const husk__embedding_problem *problem);
 int64_t husk__embedding_columns(const husk__embedding_problem *problem);
 int64_t husk__embedding_column_stride(const husk__embedding_problem *problem);
-
-/* EMBEDDING_INDICES of cl/lib/embedding.clh. values lives until the launch. */
-enum { HUSK__EMBEDDING_INDICES_ARGS = 3 + 4 };
-husk__arg *husk__embedding_write_indices(const husk__embedding_problem *problem, const husk_tensor *indices,
-                                         const husk__walk_values *values, husk__arg *arguments);
 
 /*
  * Everything but the outputs' overlaps. table and rows are called so; the one that is read is checked for a float

@@ -2,18 +2,12 @@
 // One-hot vectors: validate -> resolve -> choose -> launch. Kernels: cl/lookup/one_hot_*.cl.
 #include <husk/ops/one_hot.h>
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include <husk/context.h>
-
-#include "base/checked.h"
 #include "base/params.h"
 #include "base/tensor.h"
-#include "runtime/walk.h"
+#include "ops/lookup/lookups.h"
 #include "select/grid.h"
-#include "select/plan.h"
 
 // ---- the problem ----
 
@@ -47,30 +41,10 @@ typedef struct arguments {
     float on, off;
 } arguments;
 
-// ---- what the two variants share ----
-
-typedef struct state {
-    const husk__kernel *kernel;
-    husk__walk_values walk;
-    int64_t share, span; // vector: labels and classes a work-group takes
-    bool streams;
-    husk__range range;
-} state;
-
-static state *make_state(husk_plan *plan)
+static husk_status prepare(husk_plan *plan, const husk__scope *scope)
 {
     const problem *own = plan->problem;
-    state *made = calloc(1, sizeof *made);
-    plan->state = made; // freed with the plan
-    if (!made)
-        return NULL;
-    husk__walk walk = {0};
-    for (int32_t d = 0; d < own->labels.rank; ++d)
-        husk__walk_add(&walk, (husk__walk_dimension){.extent = own->labels.shape[d],
-                                                     .strides = {own->labels.strides[d], own->y.strides[d]}});
-    husk__walk_merge(&walk);
-    made->walk = husk__walk_prepare(&walk);
-    return made;
+    return husk__lookup_prepare(plan, &own->labels, &own->y, scope);
 }
 
 static husk_status run(const husk_plan *plan, husk_queue *queue, const void *untyped, const husk__scratch *scratch,
@@ -78,80 +52,28 @@ static husk_status run(const husk_plan *plan, husk_queue *queue, const void *unt
 {
     const problem *own = plan->problem;
     const arguments *given = untyped;
-    const state *made = plan->state;
-    husk__arg list[2 + 2 + 4 + 7];
+    const husk__lookup_launch *made = plan->state;
+    husk__arg list[1 + HUSK__LOOKUP_INDICES_ARGS + 7];
     husk__arg *end = list;
     (void)scratch;
     *end++ = HUSK__ARG_TENSOR(given->y);
-    *end++ = HUSK__ARG_TENSOR(given->labels);
-    *end++ = HUSK__ARG_I32(own->labels.dtype == HUSK_I64);
-    *end++ = HUSK__ARG_I64(husk__tensor_count(&own->labels));
-    end = husk__walk_write_args(&made->walk, 2, end);
+    end = husk__lookup_write_indices(given->labels, &made->walk, end);
     *end++ = HUSK__ARG_I64(classes_of(own));
     *end++ = HUSK__ARG_I64(own->y.strides[own->labels.rank]);
     *end++ = HUSK__ARG_F32(given->on);
     *end++ = HUSK__ARG_F32(given->off);
-    *end++ = HUSK__ARG_I64(made->share);
-    *end++ = HUSK__ARG_I64(made->span);
-    *end++ = HUSK__ARG_I32(made->streams);
+    end = husk__lookup_write_share(made, end);
     return husk__launch(queue, made->kernel, &made->range, list, (size_t)(end - list), scope);
 }
-
-// ---- vector: CPU devices ----
-
-// A work-group is worth launching for so many elements; several a core even out the cores' speeds.
-enum { VECTOR_MINIMUM = 65536, GROUPS_PER_UNIT = 4 };
-
-static husk_status prepare_vector(husk_plan *plan, const husk__scope *scope)
-{
-    const problem *own = plan->problem;
-    const husk_device_traits *traits = husk_context_traits(plan->context);
-    const int64_t labels = husk__tensor_count(&own->labels), classes = classes_of(own);
-    state *made = make_state(plan);
-    if (!made)
-        return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan");
-    made->span = husk__max_i64(husk__min_i64(classes, VECTOR_MINIMUM), 1);
-    const int64_t share = husk__divide_up(labels, GROUPS_PER_UNIT * (int64_t)traits->compute_units);
-    made->share = husk__max_i64(share, husk__divide_up(VECTOR_MINIMUM, made->span));
-    made->range = (husk__range){
-        {(size_t)husk__divide_up(labels, made->share), (size_t)husk__divide_up(classes, made->span), 1}, {1, 1, 1}};
-    const double bytes = (double)husk_dtype_size(own->y.dtype) * (double)labels * (double)classes;
-    made->streams = traits->global_cache > 0 && bytes > (double)traits->global_cache;
-    return husk__kernel_get(plan->context, "lookup/one_hot_vector.cl", husk__dtype_option(own->y.dtype),
-                            "husk_one_hot_vector", &made->kernel, scope);
-}
-
-static const husk__configuration vector_menu[] = {{.name = "1", .options = ""}};
 
 static const husk__variant vector = {
     .name = "vector",
     .family = HUSK__FAMILY_CPU,
-    .configurations = vector_menu,
+    .configurations = husk__lookup_vector_menu,
     .configuration_count = 1,
-    .prepare = prepare_vector,
+    .prepare = prepare,
     .run = run,
 };
-
-// ---- grid: GPUs ----
-
-enum { GRID_GROUPS_PER_UNIT = 16 };
-
-static husk_status prepare_grid(husk_plan *plan, const husk__scope *scope)
-{
-    const problem *own = plan->problem;
-    const int64_t total = husk__tensor_count(&own->y), items = plan->configuration->values[0];
-    const int64_t most = GRID_GROUPS_PER_UNIT * (int64_t)husk_context_traits(plan->context)->compute_units;
-    char options[128];
-    state *made = make_state(plan);
-    if (!made)
-        return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan");
-    made->range = (husk__range){{(size_t)husk__min_i64(husk__divide_up(total, items), most), 1, 1},
-                                {(size_t)items, 1, 1}};
-    snprintf(options, sizeof options, "%s %s%s", husk__dtype_option(own->y.dtype), plan->configuration->options,
-             husk__needs_index_64(plan->context, total) ? " -DINDEX_64" : "");
-    return husk__kernel_get(plan->context, "lookup/one_hot_grid.cl", options, "husk_one_hot_grid",
-                            &made->kernel, scope);
-}
 
 static const husk__variant grid = {
     .name = "grid",
@@ -160,7 +82,7 @@ static const husk__variant grid = {
     .configuration_count = HUSK__GRID_CONFIGURATIONS,
     .supports = husk__grid_supports,
     .cost = husk__grid_cost,
-    .prepare = prepare_grid,
+    .prepare = prepare,
     .run = run,
 };
 
