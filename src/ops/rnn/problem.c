@@ -69,8 +69,6 @@ int64_t husk__rnn_border_total(const husk__rnn_problem *problem)
 
 // ---- part of a batch ----
 
-enum { SEQUENCES = 1 }; // which dimension of x, y and the states
-
 husk__rnn_problem husk__rnn_part(const husk__rnn_problem *problem, int64_t sequences)
 {
     husk__rnn_problem part = *problem;
@@ -82,7 +80,7 @@ husk__rnn_problem husk__rnn_part(const husk__rnn_problem *problem, int64_t seque
     for (int i = 0; i < 6; ++i) {
         if (!is_there[i])
             continue;
-        *tensors[i] = husk_tensor_slice(tensors[i], SEQUENCES, 0, sequences, 1);
+        *tensors[i] = husk_tensor_slice(tensors[i], HUSK__RNN_SEQUENCES, 0, sequences, 1);
         if (husk__rnn_is_narrow(problem)) // as they will lie in scratch memory
             *tensors[i] = husk__rnn_as_f32(tensors[i]);
     }

@@ -12,6 +12,7 @@
 #include "select/plan.h"
 
 enum { HUSK__RNN_MAX_LAYERS = 16, HUSK__RNN_MAX_WEIGHTS = 2 * HUSK__RNN_MAX_LAYERS, HUSK__RNN_NAME = 48 };
+enum { HUSK__RNN_SEQUENCES = 1 }; /* which dimension of x, y and the states */
 
 /* How far apart the rows of one layer's weights lie. */
 typedef struct husk__rnn_rows {

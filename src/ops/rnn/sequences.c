@@ -6,8 +6,6 @@
 #include "base/checked.h"
 #include "ops/rnn/problem.h"
 
-enum { SEQUENCES = 1 }; // which dimension of x, y and the states
-
 // ---- planning ----
 
 husk_status husk__rnn_state_create(husk_plan *plan, int64_t panel_units, bool is_panel, const husk__scope *scope)
@@ -44,13 +42,13 @@ static husk_status run_part(const husk_plan *plan, husk_queue *queue, const husk
 {
     const int64_t count = husk__rnn_worked(plan)->batch;
     part_of_run part = {.inputs = *run->inputs, .outputs = *run->outputs};
-    part.inputs.x = take(&part.x, run->inputs->x, SEQUENCES, first, count);
+    part.inputs.x = take(&part.x, run->inputs->x, HUSK__RNN_SEQUENCES, first, count);
     part.inputs.lengths = take(&part.lengths, run->inputs->lengths, 0, first, count);
-    part.inputs.h0 = take(&part.h0, run->inputs->h0, SEQUENCES, first, count);
-    part.inputs.c0 = take(&part.c0, run->inputs->c0, SEQUENCES, first, count);
-    part.outputs.y = take(&part.y, run->outputs->y, SEQUENCES, first, count);
-    part.outputs.h_n = take(&part.h_n, run->outputs->h_n, SEQUENCES, first, count);
-    part.outputs.c_n = take(&part.c_n, run->outputs->c_n, SEQUENCES, first, count);
+    part.inputs.h0 = take(&part.h0, run->inputs->h0, HUSK__RNN_SEQUENCES, first, count);
+    part.inputs.c0 = take(&part.c0, run->inputs->c0, HUSK__RNN_SEQUENCES, first, count);
+    part.outputs.y = take(&part.y, run->outputs->y, HUSK__RNN_SEQUENCES, first, count);
+    part.outputs.h_n = take(&part.h_n, run->outputs->h_n, HUSK__RNN_SEQUENCES, first, count);
+    part.outputs.c_n = take(&part.c_n, run->outputs->c_n, HUSK__RNN_SEQUENCES, first, count);
     const husk__rnn_run own = {&part.inputs, &part.outputs};
     return husk__rnn_run_layers(plan, queue, &own, scratch, scope);
 }
