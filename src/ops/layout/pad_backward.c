@@ -30,5 +30,7 @@ husk_status husk_pad_backward(husk_queue *queue, const husk_pad_params *params, 
         status = husk__params_read(&options, sizeof options, "HUSK_PAD_PARAMS", params, &scope);
     if (status == HUSK_OK)
         status = husk__pad_validate(queue, &options, true, &given, &scope);
-    return status == HUSK_OK ? husk__pad_enqueue(queue, &husk__op_pad_backward, &options, true, &given, &scope) : status;
+    if (status != HUSK_OK)
+        return status;
+    return husk__pad_enqueue(queue, &husk__op_pad_backward, &options, true, &given, &scope);
 }

@@ -62,5 +62,7 @@ husk_status husk_softmax(husk_queue *queue, const husk_softmax_params *params, c
                                    &scope);
     if (status == HUSK_OK)
         status = validate(queue, &given, x, y, &scope);
-    return status == HUSK_OK ? husk__softmax_enqueue(queue, &husk__op_softmax, false, &given, &tensors, &scope) : status;
+    if (status != HUSK_OK)
+        return status;
+    return husk__softmax_enqueue(queue, &husk__op_softmax, false, &given, &tensors, &scope);
 }
