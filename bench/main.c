@@ -10,13 +10,13 @@
 
 #include <husk/husk.h>
 
-#include "awake.h"
-#include "cli_pages.h"
-#include "doctor.h"
-#include "husk_contender.h"
-#include "process.h"
-#include "run.h"
-#include "worker.h"
+#include "cli/pages.h"
+#include "doctor/doctor.h"
+#include "os/awake.h"
+#include "os/process.h"
+#include "run/run.h"
+#include "worker/husk_contender.h"
+#include "worker/worker.h"
 
 // A file or a worker's pipe that came to have the number of a standard descriptor would be taken for it. What stands
 // for stdout cannot be written: that it was missing is said in the end.

@@ -10,9 +10,9 @@
 
 #include <cblas.h>
 
-#include "data.h"
-#include "dynamic_library.h"
-#include "operand.h"
+#include "baseline/dynamic_library.h"
+#include "baseline/operand.h"
+#include "cases/data.h"
 
 // OpenBLAS is opened at run time for the reasons in onednn_library.h.
 #define BLAS_FUNCTIONS(X)       \

@@ -11,10 +11,10 @@
 
 #include <husk/opencl.h>
 
-#include "embedded.h"
-#include "husk_contender.h"
-#include "operand.h"
-#include "result_file.h"
+#include "baseline/operand.h"
+#include "common/embedded.h"
+#include "record/result_file.h"
+#include "worker/husk_contender.h"
 
 typedef struct clblast_session {
     cl_device_id device;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Libraries that a worker opens when it starts.
 
-#include "dynamic_library.h"
+#include "baseline/dynamic_library.h"
 
 #include <dlfcn.h>
 #include <stdio.h>

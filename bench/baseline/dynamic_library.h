@@ -2,12 +2,12 @@
 /*
  * baseline/dynamic_library.h: libraries that a worker opens when it starts.
  */
-#ifndef BENCH_DYNAMIC_LIBRARY_H
-#define BENCH_DYNAMIC_LIBRARY_H
+#ifndef BENCH_BASELINE_DYNAMIC_LIBRARY_H
+#define BENCH_BASELINE_DYNAMIC_LIBRARY_H
 
 #include <stddef.h>
 
-#include "contender.h"
+#include "worker/contender.h"
 
 /* Open the first of the names that can be; NULL-ended. NULL: reason says what the last attempt met. */
 void *bench_library_open(const char *const *names, char reason[BENCH_REASON_TEXT]);

@@ -3,10 +3,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "baseline/onednn_op.h"
+#include "baseline/operand.h"
 #include "baseline_ops.h"
-#include "data.h"
-#include "onednn_op.h"
-#include "operand.h"
+#include "cases/data.h"
 
 #define ONEDNN_OP(lower, upper) extern const onednn_op onednn_op_##lower;
 BENCH_ONEDNN_OP_LIST(ONEDNN_OP)

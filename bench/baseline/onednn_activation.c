@@ -2,7 +2,7 @@
 // oneDNN: activations alone.
 #include <stdio.h>
 
-#include "onednn_op.h"
+#include "baseline/onednn_op.h"
 
 static bool supports(const bench_case *c, char reason[BENCH_REASON_TEXT])
 {

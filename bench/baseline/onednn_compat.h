@@ -6,12 +6,12 @@
  * descriptor is made from that; in 3.x memory descriptors are handles and primitive descriptors are made at
  * once. Here a memory descriptor is a pointer that onednn_md_destroy frees; NULL stands for "not there".
  */
-#ifndef BENCH_ONEDNN_COMPAT_H
-#define BENCH_ONEDNN_COMPAT_H
+#ifndef BENCH_BASELINE_ONEDNN_COMPAT_H
+#define BENCH_BASELINE_ONEDNN_COMPAT_H
 
 #include <stdlib.h>
 
-#include "onednn_library.h"
+#include "baseline/onednn_library.h"
 
 #if DNNL_VERSION_MAJOR >= 3
 typedef struct dnnl_memory_desc onednn_md;

@@ -6,10 +6,10 @@
  * before the scales; in 3.x attributes have masks alone, the numbers are arguments of each execution, the scales belong
  * to the weights, and the bias is added after them.
  */
-#ifndef BENCH_ONEDNN_COMPAT_QUANTIZED_H
-#define BENCH_ONEDNN_COMPAT_QUANTIZED_H
+#ifndef BENCH_BASELINE_ONEDNN_COMPAT_QUANTIZED_H
+#define BENCH_BASELINE_ONEDNN_COMPAT_QUANTIZED_H
 
-#include "onednn_compat.h"
+#include "baseline/onednn_compat.h"
 
 #if DNNL_VERSION_MAJOR >= 3
 

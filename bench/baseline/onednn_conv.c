@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "onednn_conv.h"
+#include "baseline/onednn_conv.h"
 
 static bool supports(const bench_case *c, char reason[BENCH_REASON_TEXT])
 {

@@ -2,10 +2,10 @@
 /*
  * baseline/onednn_conv.h: what convolution and its gradients share.
  */
-#ifndef BENCH_ONEDNN_CONV_H
-#define BENCH_ONEDNN_CONV_H
+#ifndef BENCH_BASELINE_ONEDNN_CONV_H
+#define BENCH_BASELINE_ONEDNN_CONV_H
 
-#include "onednn_op.h"
+#include "baseline/onednn_op.h"
 
 enum {
     ONEDNN_CONV_OWN_WEIGHTS = 1,

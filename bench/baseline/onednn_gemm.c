@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "onednn_gemm.h"
+#include "baseline/onednn_gemm.h"
 
 static bool supports(const bench_case *c, char reason[BENCH_REASON_TEXT])
 {

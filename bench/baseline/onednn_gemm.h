@@ -2,10 +2,10 @@
 /*
  * baseline/onednn_gemm.h: what matrix multiplication and its gradients share.
  */
-#ifndef BENCH_ONEDNN_GEMM_H
-#define BENCH_ONEDNN_GEMM_H
+#ifndef BENCH_BASELINE_ONEDNN_GEMM_H
+#define BENCH_BASELINE_ONEDNN_GEMM_H
 
-#include "onednn_op.h"
+#include "baseline/onednn_op.h"
 
 enum { ONEDNN_GEMM_OWN_WEIGHTS = 1, ONEDNN_GEMM_SEPARATE_BIAS = 2, ONEDNN_GEMM_INNER_PRODUCT = 4 };
 

@@ -2,7 +2,7 @@
 // oneDNN: the gradients of matrix multiplication, by two matmuls, or by its inner product's own gradients.
 #include <stdio.h>
 
-#include "onednn_gemm.h"
+#include "baseline/onednn_gemm.h"
 
 bool onednn_gemm_backward_supports(const bench_case *c, char reason[BENCH_REASON_TEXT])
 {

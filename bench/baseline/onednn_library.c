@@ -4,7 +4,7 @@
 #ifdef __linux__
 #define _GNU_SOURCE // sched_setaffinity
 #endif
-#include "onednn_library.h"
+#include "baseline/onednn_library.h"
 
 #include <dlfcn.h>
 #ifdef __linux__
@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "dynamic_library.h"
+#include "baseline/dynamic_library.h"
 
 #define TEXT_OF(x) #x
 #define TEXT(x)    TEXT_OF(x)

@@ -6,14 +6,14 @@
  * oneDNN is not installed; no other worker carries its code and its OpenMP threads; and what its OpenMP
  * runtime reads from the environment when it is loaded can be set just before (docs/baselines.md).
  */
-#ifndef BENCH_ONEDNN_LIBRARY_H
-#define BENCH_ONEDNN_LIBRARY_H
+#ifndef BENCH_BASELINE_ONEDNN_LIBRARY_H
+#define BENCH_BASELINE_ONEDNN_LIBRARY_H
 
 #include <stdbool.h>
 
 #include <oneapi/dnnl/dnnl.h>
 
-#include "contender.h"
+#include "worker/contender.h"
 
 /* What both interfaces have under the same name. */
 #define ONEDNN_FUNCTIONS_COMMON(X)    \

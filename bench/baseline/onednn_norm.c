@@ -2,7 +2,7 @@
 // oneDNN: layer and batch normalisation and their gradients.
 #include <stdio.h>
 
-#include "onednn_op.h"
+#include "baseline/onednn_op.h"
 
 enum { IN_PLACE, CHANNELS_LAST, BLOCKED_16, BLOCKED_8 };
 

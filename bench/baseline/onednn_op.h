@@ -6,10 +6,10 @@
  * Every way that applies is built and timed once when a case is prepared; the fastest is measured. That is
  * what makes oneDNN the best that a user could get, without knowing which of its ways suits which shape.
  */
-#ifndef BENCH_ONEDNN_OP_H
-#define BENCH_ONEDNN_OP_H
+#ifndef BENCH_BASELINE_ONEDNN_OP_H
+#define BENCH_BASELINE_ONEDNN_OP_H
 
-#include "onednn_program.h"
+#include "baseline/onednn_program.h"
 
 /*
  * One set of operands in the layouts of bench_data; outputs belong to the set. Those not there are NULL. What is typed

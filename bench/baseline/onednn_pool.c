@@ -2,7 +2,7 @@
 // oneDNN: pooling, in the operand's layout or by way of the layouts it is fastest in.
 #include <stdio.h>
 
-#include "onednn_op.h"
+#include "baseline/onednn_op.h"
 
 enum { IN_PLACE, CHANNELS_LAST, BLOCKED_16, BLOCKED_8 };
 

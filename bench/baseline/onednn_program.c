@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // One way of doing a case with oneDNN, as steps to execute.
 
-#include "onednn_program.h"
+#include "baseline/onednn_program.h"
 
 #include <stdio.h>
 #include <string.h>

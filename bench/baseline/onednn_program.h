@@ -7,10 +7,10 @@
  * run, RESET before outputs are verified, READ after. A failure sticks: the functions below do nothing on a
  * failed program, so that one check at the end suffices.
  */
-#ifndef BENCH_ONEDNN_PROGRAM_H
-#define BENCH_ONEDNN_PROGRAM_H
+#ifndef BENCH_BASELINE_ONEDNN_PROGRAM_H
+#define BENCH_BASELINE_ONEDNN_PROGRAM_H
 
-#include "onednn_compat.h"
+#include "baseline/onednn_compat.h"
 
 typedef enum onednn_stage { ONEDNN_SETUP, ONEDNN_RUN, ONEDNN_RESET, ONEDNN_READ } onednn_stage;
 

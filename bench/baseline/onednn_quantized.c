@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // oneDNN: what its products of bytes share.
-#include "onednn_quantized.h"
+#include "baseline/onednn_quantized.h"
 
 #include <string.h>
 
-#include "onednn_compat_quantized.h"
+#include "baseline/onednn_compat_quantized.h"
 
 dnnl_data_type_t onednn_quantized_type(husk_dtype dtype)
 {

@@ -6,10 +6,10 @@
  * it is given hold the input's scale and, where nothing stands between, the quantized output's: which a user would
  * work out once.
  */
-#ifndef BENCH_ONEDNN_QUANTIZED_H
-#define BENCH_ONEDNN_QUANTIZED_H
+#ifndef BENCH_BASELINE_ONEDNN_QUANTIZED_H
+#define BENCH_BASELINE_ONEDNN_QUANTIZED_H
 
-#include "onednn_op.h"
+#include "baseline/onednn_op.h"
 
 /* One product: its channels, and how it is scaled. */
 typedef struct onednn_quantized {

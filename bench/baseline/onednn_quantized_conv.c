@@ -3,7 +3,7 @@
 // padding counts as it.
 #include <stdio.h>
 
-#include "onednn_quantized.h"
+#include "baseline/onednn_quantized.h"
 
 enum { OWN_WEIGHTS = 1, OWN_ACTIVATIONS = 2, CHANNELS_LAST = 4 };
 

@@ -3,7 +3,7 @@
 // the bias by sums of B's columns, which is worked out once where B is packed.
 #include <stdio.h>
 
-#include "onednn_quantized.h"
+#include "baseline/onednn_quantized.h"
 
 enum { OWN_WEIGHTS = 1, FOLDED_ZERO = 2, INNER_PRODUCT = 4 };
 

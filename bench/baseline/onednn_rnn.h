@@ -2,10 +2,10 @@
 /*
  * baseline/onednn_rnn.h: what the recurrent layers' files share.
  */
-#ifndef BENCH_ONEDNN_RNN_H
-#define BENCH_ONEDNN_RNN_H
+#ifndef BENCH_BASELINE_ONEDNN_RNN_H
+#define BENCH_BASELINE_ONEDNN_RNN_H
 
-#include "onednn_op.h"
+#include "baseline/onednn_op.h"
 
 enum { ONEDNN_RNN_OWN_WEIGHTS = 1, ONEDNN_RNN_ALL_LAYERS = 2, ONEDNN_RNN_TWO_STEPS = 4 };
 

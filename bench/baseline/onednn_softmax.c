@@ -2,7 +2,7 @@
 // oneDNN: softmax and log-softmax.
 #include <stdio.h>
 
-#include "onednn_op.h"
+#include "baseline/onednn_op.h"
 
 enum { IN_PLACE, AXIS_LAST };
 

@@ -2,14 +2,14 @@
 /*
  * baseline/operand.h: a contender's own copies of a case's operands, and its clock.
  */
-#ifndef BENCH_OPERAND_H
-#define BENCH_OPERAND_H
+#ifndef BENCH_BASELINE_OPERAND_H
+#define BENCH_BASELINE_OPERAND_H
 
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "contender.h"
+#include "worker/contender.h"
 
 static inline size_t bench_operand_bytes(const bench_array *array)
 {

@@ -3,10 +3,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "ref.h"
+#include "baseline/ref.h"
 
 #include "baseline_ops.h"
-#include "data.h"
+#include "cases/data.h"
 
 #define REF_OP(lower, upper) extern const bench_ref_op bench_ref_op_##lower;
 BENCH_REF_OP_LIST(REF_OP)

@@ -7,8 +7,8 @@
 
 #include "ref/ref.h"
 
-#include "verdict.h"
-#include "operand.h"
+#include "baseline/operand.h"
+#include "cases/verdict.h"
 
 typedef struct bench_ref_state {
     bench_case c;

@@ -2,7 +2,7 @@
 // The contender ref: activation.
 #include "ref/elementwise/activation.h"
 
-#include "ref.h"
+#include "baseline/ref.h"
 
 static bool run(const bench_ref_state *s, const husk_ref_array *y)
 {

@@ -2,8 +2,8 @@
 // The contender ref: conv.
 #include "ref/conv/conv.h"
 
+#include "baseline/ref.h"
 #include "cases/space.h"
-#include "ref.h"
 
 static bool run(const bench_ref_state *s, const husk_ref_array *y)
 {

@@ -2,8 +2,8 @@
 // The contender ref: pool.
 #include "ref/pool/pool.h"
 
+#include "baseline/ref.h"
 #include "cases/space.h"
-#include "ref.h"
 
 static bool prepare(bench_ref_state *s)
 {

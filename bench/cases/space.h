@@ -3,8 +3,8 @@
 #ifndef BENCH_CASES_SPACE_H
 #define BENCH_CASES_SPACE_H
 
-#include "text.h"
-#include "case.h"
+#include "cases/case.h"
+#include "common/text.h"
 
 /* Number of dimensions from which of d and h are there; 0 with reason when the window does not fit them. */
 static inline int64_t bench_space_count(int64_t d, int64_t h, const int64_t window[3], bool window_wanted,

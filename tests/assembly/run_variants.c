@@ -23,13 +23,13 @@
 
 #include <husk/opencl.h>
 
-#include "case.h"
-#include "data.h"
-#include "husk_contender.h"
-#include "op.h"
+#include "cases/case.h"
+#include "cases/data.h"
+#include "cases/op.h"
+#include "cases/suite.h"
 #include "runtime/internal.h"
 #include "select/op.h"
-#include "suite.h"
+#include "worker/husk_contender.h"
 
 enum { MAX_ROWS = 1024, MAX_OBJECTS = 16384, SKIPPED = 77 };
 

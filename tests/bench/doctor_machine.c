@@ -10,8 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "embedded.h"
-#include "json_schema.h"
+#include "common/embedded.h"
+#include "common/json_schema.h"
 
 #ifndef HUSK_CLBENCH
 #error "HUSK_CLBENCH is the path of clbench; bench/CMakeLists.txt defines it"

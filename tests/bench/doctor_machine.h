@@ -9,7 +9,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-#include "text.h"
+#include "common/text.h"
 
 /* ---- the machine ---- */
 

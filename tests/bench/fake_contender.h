@@ -6,7 +6,7 @@
 #ifndef HUSK_TESTS_FAKE_CONTENDER_H
 #define HUSK_TESTS_FAKE_CONTENDER_H
 
-#include "contender.h"
+#include "worker/contender.h"
 
 /*
  * closed, sleeps (does not open), refuses, obeys (refuses what has no form), hangs, stalls (a form of it hangs in

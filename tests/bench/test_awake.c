@@ -14,8 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "awake.h"
-#include "host.h"
+#include "os/awake.h"
+#include "os/host.h"
 
 static char root[] = "/tmp/husk-test-awake-XXXXXX";
 

@@ -10,12 +10,12 @@
 #include <string.h>
 #include <time.h>
 
-#include "contender.h"
-#include "data.h"
-#include "op.h"
+#include "cases/data.h"
+#include "cases/op.h"
+#include "cases/verdict.h"
 #include "ref/conv/conv.h"
 #include "support/main.h"
-#include "verdict.h"
+#include "worker/contender.h"
 #ifdef HUSK_WITH_ONEDNN
 #include "baseline/onednn_conv.h"
 #include "baseline_ops.h"

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "builds.h"
+#include "worker/builds.h"
 
 static char program[1000], mark[200], kernel[200];
 static int told;

@@ -6,15 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cold.h"
-#include "data.h"
-#include "host.h"
-#include "op.h"
+#include "cases/data.h"
+#include "cases/op.h"
+#include "cases/touched.h"
+#include "cases/verdict.h"
+#include "common/text.h"
+#include "measure/cold.h"
+#include "os/host.h"
 #include "ref/random.h"
 #include "ref/reduce/reduce.h"
-#include "text.h"
-#include "touched.h"
-#include "verdict.h"
 
 static bench_case parse(const char *line)
 {

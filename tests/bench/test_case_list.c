@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "case_list.h"
+#include "cases/list.h"
 
 static bench_suite suite;
 

@@ -10,10 +10,10 @@
 
 #include <jansson.h>
 
-#include "contender.h"
-#include "result_file.h"
+#include "record/result_file.h"
 #include "support/main.h"
 #include "support/wrong_kernels.h"
+#include "worker/contender.h"
 
 #ifndef HUSK_CLBENCH
 #error "HUSK_CLBENCH is the path of clbench; bench/CMakeLists.txt defines it"

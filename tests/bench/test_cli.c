@@ -6,11 +6,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli.h"
-#include "cli_table.h"
-#include "run.h"
-#include "suite.h"
-#include "text.h"
+#include "cases/suite.h"
+#include "cli/options.h"
+#include "cli/table.h"
+#include "common/text.h"
+#include "run/run.h"
 
 #define MAX_WORDS 16
 

@@ -9,11 +9,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cli.h"
-#include "compare.h"
-#include "compare_devices.h"
+#include "cli/options.h"
+#include "common/stats.h"
+#include "compare/compare.h"
+#include "compare/devices.h"
 #include "ref/random.h"
-#include "stats.h"
 
 // ---- runs that were never made ----
 

@@ -13,7 +13,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "doctor.h"
+#include "doctor/doctor.h"
 #include "doctor_machine.h"
 
 static void another_gpu(const char *vendor, const char *driver, const char *words, const char *todo)

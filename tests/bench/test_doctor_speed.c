@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "doctor.h"
+#include "doctor/doctor.h"
 
 #define SECONDS 20.0
 #define MOST    4000

@@ -7,12 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "data.h"
-#include "husk_contender.h"
-#include "op.h"
-#include "suite.h"
+#include "cases/data.h"
+#include "cases/op.h"
+#include "cases/suite.h"
 #include "support/support.h"
-#include "tune_worker.h"
+#include "worker/husk_contender.h"
+#include "worker/tuning.h"
 
 // ---- programs that are built ahead ----
 

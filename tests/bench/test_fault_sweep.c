@@ -11,13 +11,13 @@
 #include <string.h>
 #include <time.h>
 
-#include "data.h"
-#include "husk_contender.h"
-#include "op.h"
+#include "cases/data.h"
+#include "cases/op.h"
 #include "support/environment.h"
 #include "support/faults/fault_layer.h"
 #include "support/faults/fault_memory.h"
 #include "support/support.h"
+#include "worker/husk_contender.h"
 
 // ---- what fails ----
 

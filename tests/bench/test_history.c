@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "history.h"
+#include "compare/history.h"
 
 static char folder[] = "/tmp/husk-test-history-XXXXXX", output[1 << 16], reason[BENCH_REASON_TEXT];
 

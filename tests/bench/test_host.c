@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "host.h"
+#include "os/host.h"
 
 static char root[] = "/tmp/husk-host-XXXXXX";
 

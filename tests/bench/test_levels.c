@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "levels.h"
-#include "rank_test.h"
+#include "common/rank_test.h"
+#include "common/stats.h"
+#include "measure/levels.h"
 #include "ref/random.h"
-#include "stats.h"
 
 typedef struct times {
     bench_samples samples;

@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "output.h"
+#include "os/output.h"
 
 #define KEPT HUSK_TESTS_DIR "/bench/data/cpu_result.json"
 

@@ -7,11 +7,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "network.h"
-#include "result_file.h"
-#include "results.h"
-#include "suite.h"
-#include "table.h"
+#include "cases/suite.h"
+#include "record/network.h"
+#include "record/result_file.h"
+#include "record/results.h"
+#include "report/table.h"
 
 static char path[] = "/tmp/husk-test-outputs-XXXXXX", text[1 << 20];
 

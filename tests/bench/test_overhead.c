@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "overhead.h"
+#include "run/overhead.h"
 
 // A sanitizer checks every access of ours and none of the driver's: its time is then no call's.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)

@@ -8,10 +8,10 @@
 
 #include <husk/opencl.h>
 
-#include "embedded.h"
-#include "husk_contender.h"
-#include "meter.h"
+#include "common/embedded.h"
 #include "support/main.h"
+#include "worker/husk_contender.h"
+#include "worker/meter.h"
 
 // As on a device that has cl_khr_integer_dot_product; the product is a plain one.
 static const char *const dot_options = "-cl-std=CL1.2 -DVW=4 -DWG=64 -Dcl_khr_integer_dot_product "

@@ -8,13 +8,13 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#include "case_check.h"
-#include "husk_contender.h"
-#include "op.h"
+#include "cases/op.h"
 #include "support/environment.h"
 #include "support/support.h"
 #include "support/wrong_kernels.h"
-#include "worker.h"
+#include "verify/check.h"
+#include "worker/husk_contender.h"
+#include "worker/worker.h"
 
 #ifndef HUSK_CLBENCH
 #error "HUSK_CLBENCH is the path of clbench; bench/CMakeLists.txt defines it"

@@ -7,12 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "case_check.h"
-#include "husk_contender.h"
-#include "op.h"
-#include "suite.h"
+#include "cases/op.h"
+#include "cases/suite.h"
 #include "support/support.h"
-#include "worker.h"
+#include "verify/check.h"
+#include "worker/husk_contender.h"
+#include "worker/worker.h"
 
 enum { MOST_ROWS = 64, MOST_VARIANTS = 16 };
 

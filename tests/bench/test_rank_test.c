@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "rank_test.h"
+#include "common/rank_test.h"
 #include "ref/random.h"
 
 #define COUNT(values) (sizeof(values) / sizeof *(values))

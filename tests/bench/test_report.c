@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "report.h"
+#include "report/report.h"
 
 static char page[1 << 21], reason[BENCH_REASON_TEXT];
 

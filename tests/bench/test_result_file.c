@@ -10,12 +10,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "compare.h"
+#include "compare/compare.h"
+#include "record/result_file.h"
+#include "record/results.h"
 #include "ref/random.h"
-#include "report.h"
-#include "result_file.h"
-#include "results.h"
-#include "roofline.h"
+#include "report/report.h"
+#include "report/roofline.h"
 
 static char reason[BENCH_REASON_TEXT];
 

@@ -17,11 +17,11 @@
 #include <jansson.h>
 
 #include "fake_contender.h"
-#include "host.h"
-#include "resume.h"
-#include "run.h"
-#include "timer.h"
-#include "worker.h"
+#include "os/host.h"
+#include "os/timer.h"
+#include "record/resume.h"
+#include "run/run.h"
+#include "worker/worker.h"
 
 #define CASES 8
 #define KILLS 20

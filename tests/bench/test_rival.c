@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rival.h"
+#include "record/rival.h"
 
 static json_t *form(const char *name, const char *state, double median)
 {

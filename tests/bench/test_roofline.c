@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "roofline.h"
+#include "report/roofline.h"
 
 static char picture[1 << 20];
 

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "stats.h"
+#include "common/stats.h"
 
 static bench_samples samples_of(const double *values, size_t count)
 {

@@ -9,7 +9,7 @@
 
 #include <jansson.h>
 
-#include "summary.h"
+#include "report/summary.h"
 
 static char said[4096];
 static json_t *root;

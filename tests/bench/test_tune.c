@@ -16,8 +16,8 @@
 #include <husk/husk.h>
 
 #include "support/main.h"
-#include "tune_database.h"
-#include "tune_race.h"
+#include "tune/database.h"
+#include "tune/race.h"
 
 // ---- the judge ----
 

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "data.h"
-#include "op.h"
+#include "cases/data.h"
+#include "cases/op.h"
 #include "ref/rnn/rnn.h"
 
 // ---- rnn dir=bwd: sequences that repeat others ----

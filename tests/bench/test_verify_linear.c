@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "data.h"
-#include "op.h"
-#include "verdict.h"
+#include "cases/data.h"
+#include "cases/op.h"
+#include "cases/verdict.h"
 #include "ref/conv/conv.h"
-#include "ref/lookup/embedding.h"
 #include "ref/gemm/gemm.h"
+#include "ref/lookup/embedding.h"
 #include "ref/random.h"
 
 static bench_case the_case;

@@ -9,8 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "json_schema.h"
-#include "verify_results.h"
+#include "common/json_schema.h"
+#include "verify/results.h"
 
 static char folder[] = "/tmp/husk-test-verify-XXXXXX", json_path[100], junit_path[100], text[1 << 16];
 static bench_verify_results results;

@@ -16,20 +16,20 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "case_check.h"
-#include "cli.h"
-#include "contestant.h"
-#include "data.h"
+#include "cases/data.h"
+#include "cases/op.h"
+#include "cases/suite.h"
+#include "cli/options.h"
 #include "fake_contender.h"
-#include "measure.h"
-#include "op.h"
-#include "plausible.h"
-#include "results.h"
-#include "run.h"
-#include "suite.h"
-#include "timer.h"
-#include "tune_race.h"
-#include "worker.h"
+#include "measure/contestant.h"
+#include "measure/plausible.h"
+#include "measure/row.h"
+#include "os/timer.h"
+#include "record/results.h"
+#include "run/run.h"
+#include "tune/race.h"
+#include "verify/check.h"
+#include "worker/worker.h"
 
 // Allocations of clbench's and the reference's, which are linked into this program.
 void *__real_malloc(size_t size);

@@ -8,13 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "case.h"
-#include "husk_contender.h"
-#include "data.h"
-#include "op.h"
+#include "cases/case.h"
+#include "cases/data.h"
+#include "cases/op.h"
+#include "cases/suite.h"
 #include "ref/random.h"
-#include "suite.h"
 #include "support/support.h"
+#include "worker/husk_contender.h"
 
 #define LEAST ((uint64_t)64 << 20)
 

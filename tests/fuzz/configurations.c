@@ -17,11 +17,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "digest.h"
-#include "husk_contender.h"
+#include "common/digest.h"
+#include "common/text.h"
+#include "os/timer.h"
 #include "random_calls.h"
-#include "text.h"
-#include "timer.h"
+#include "worker/husk_contender.h"
 
 enum { BURST = 24, HOPELESS = 40, BARREN = 100, VOID_SHARE = 4, SECONDS_A_CALL = 600, MORE_TO_DO = 3 };
 typedef enum verdict { RIGHT, WRONG, VOID, REFUSED, CRASHED, EMPTY, VERDICTS } verdict;

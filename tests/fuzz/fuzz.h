@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "text.h"
+#include "common/text.h"
 
 /*
  * The target. A zero stands behind the text, and then nothing: AddressSanitizer sees who reads on. The text may have

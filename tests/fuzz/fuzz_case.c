@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "case.h"
+#include "cases/case.h"
 #include "fuzz.h"
 
 static void expect_sizes(const bench_case *c)

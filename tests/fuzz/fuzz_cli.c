@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli.h"
+#include "cli/options.h"
 #include "fuzz.h"
-#include "run.h"
+#include "run/run.h"
 
 enum { MOST_WORDS = 40 };
 

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cases/suite.h"
 #include "fuzz.h"
-#include "suite.h"
 
 static char *print(const bench_suite *suite)
 {

@@ -7,7 +7,7 @@
 
 #include "fuzz.h"
 #include "select/tuning_file.h"
-#include "tune_database.h"
+#include "tune/database.h"
 
 static void expect_entries(const husk__tuning_file *file)
 {

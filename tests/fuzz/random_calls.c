@@ -13,10 +13,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "husk_contender.h"
+#include "common/text.h"
+#include "os/timer.h"
 #include "random_calls.h"
-#include "text.h"
-#include "timer.h"
+#include "worker/husk_contender.h"
 
 enum { BURST = 24, HOPELESS = 3, SECONDS_A_CALL = 600, EXIT_STOPPED = 3 };
 

@@ -6,8 +6,8 @@
 #ifndef HUSK_TESTS_RANDOM_CALLS_H
 #define HUSK_TESTS_RANDOM_CALLS_H
 
-#include "case.h"
-#include "op.h"
+#include "cases/case.h"
+#include "cases/op.h"
 #include "ref/random.h"
 
 /* A case's words, as they are drawn and shrunk: the operator, then "key=value". */
@@ -53,7 +53,7 @@ typedef struct call_result {
 } call_result;
 
 /* Runs the case twice and compares with the reference; the second run has to give the same bits. form: NULL or "" for
- * the library's choice. session: a bench_husk_session (bench/husk_contender.h). */
+ * the library's choice. session: a bench_husk_session (bench/worker/husk_contender.h). */
 call_outcome call_check(void *session, const bench_case *c, const char *form, call_result *result);
 /* The same between guard bands, of which nothing may be written. For who has the context alone. */
 call_outcome call_check_guarded(void *session, const bench_case *c, const char *form, call_result *result);

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "data.h"
-#include "digest.h"
-#include "husk_contender.h"
+#include "cases/data.h"
+#include "common/digest.h"
 #include "random_calls.h"
+#include "worker/husk_contender.h"
 
 static call_outcome explain(call_result *result, call_outcome outcome, const char *text)
 {

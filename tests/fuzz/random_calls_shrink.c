@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/text.h"
 #include "random_calls.h"
-#include "text.h"
 
 enum { MOST_STEPS = 400 };
 

@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compare.h"
+#include "compare/compare.h"
 #include "fuzz.h"
-#include "report.h"
-#include "resume.h"
-#include "roofline.h"
+#include "record/resume.h"
+#include "report/report.h"
+#include "report/roofline.h"
 
 // A stream whose text is looked at and thrown away.
 typedef struct sink {

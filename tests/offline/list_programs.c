@@ -14,15 +14,15 @@
 #include <sys/stat.h>
 
 #include "base/amx.h"
-#include "case.h"
-#include "data.h"
-#include "husk_contender.h"
-#include "op.h"
+#include "cases/case.h"
+#include "cases/data.h"
+#include "cases/op.h"
+#include "cases/suite.h"
 #include "runtime/internal.h"
 #include "select/op.h"
 #include "select/plan_cache.h"
 #include "stand_in.h"
-#include "suite.h"
+#include "worker/husk_contender.h"
 
 enum { MAX_ROWS = 1024 };
 

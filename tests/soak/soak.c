@@ -12,9 +12,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/text.h"
+#include "os/timer.h"
 #include "soak.h"
-#include "text.h"
-#include "timer.h"
 
 enum { MOST_THREADS = 64, MOST_SAMPLES = 4096, STUCK_SECONDS = 600 };
 

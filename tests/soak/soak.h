@@ -11,8 +11,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "husk_contender.h"
 #include "random_calls.h"
+#include "worker/husk_contender.h"
 
 enum { SOAK_SHARED = 4, SOAK_MOST_LINES = 32, SOAK_KINDS = 6 };
 

@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "digest.h"
+#include "common/digest.h"
+#include "common/text.h"
 #include "soak.h"
 #include "support/generate.h"
-#include "text.h"
 
 enum { SIZES = 6, STRIDE = 89, TRIES = 20 }; // sizes of a burst; a prime; bursts for the first case of an operator
 #define A_MINUTE UINT64_C(60000000000)

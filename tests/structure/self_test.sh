@@ -33,7 +33,7 @@ build() { # a small house with two operators
         put "cl/$family/${stem}_tiled.cl" "$source" '#include "lib/dtype.clh"'
         put "tests/ops/$family/test_$op.c" "$source" '#include <husk/husk.h>' "#include \"ref/$family/$stem.h\"" \
             '#include "support/device.h"'
-        put "bench/cases/$family/$stem.c" "$source" '#include "case.h"'
+        put "bench/cases/$family/$stem.c" "$source" '#include "cases/case.h"'
     done
     mv cl/conv/conv_tiled.cl cl/conv/tiled.cl
     mv cl/gemm/gemm_tiled.cl cl/gemm/tiled.cl

@@ -2,9 +2,9 @@
 // rotary heads length d [n turned interleaved dtype dir]
 #include <stdio.h>
 
-#include "data.h"
-#include "op.h"
-#include "text.h"
+#include "cases/data.h"
+#include "cases/op.h"
+#include "common/text.h"
 #include "ref/attention/rotary.h"
 
 static const bench_field fields[] = {

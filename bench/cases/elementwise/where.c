@@ -2,11 +2,11 @@
 // where rows columns [scalar numbers dtype dir]
 #include <stdio.h>
 
-#include "data.h"
-#include "op.h"
-#include "text.h"
-#include "ref/random.h"
+#include "cases/data.h"
+#include "cases/op.h"
+#include "common/text.h"
 #include "ref/elementwise/where.h"
+#include "ref/random.h"
 
 static const bench_field fields[] = {
     BENCH_REQUIRED("rows", as.where.rows, 0, "rows of a and y"),

@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "data.h"
-#include "op.h"
-#include "text.h"
+#include "cases/data.h"
+#include "cases/op.h"
+#include "common/text.h"
 #include "ref/elementwise/activation.h"
 #include "ref/freivalds.h"
 #include "ref/random.h"

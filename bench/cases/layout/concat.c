@@ -2,8 +2,8 @@
 // concat a b [outer inner dtype dir]
 #include <stdio.h>
 
-#include "data.h"
-#include "op.h"
+#include "cases/data.h"
+#include "cases/op.h"
 #include "ref/layout/concat.h"
 
 static const bench_field fields[] = {

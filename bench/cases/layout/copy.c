@@ -2,9 +2,9 @@
 // copy rows columns [outer turn dtype dir]
 #include <stdio.h>
 
-#include "data.h"
-#include "op.h"
-#include "text.h"
+#include "cases/data.h"
+#include "cases/op.h"
+#include "common/text.h"
 #include "ref/layout/copy.h"
 
 static const bench_field fields[] = {

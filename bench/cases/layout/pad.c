@@ -2,8 +2,8 @@
 // pad h w [outer width mode dtype dir]
 #include <stdio.h>
 
-#include "data.h"
-#include "op.h"
+#include "cases/data.h"
+#include "cases/op.h"
 #include "ref/layout/pad.h"
 
 static const bench_choice mode_choices[] = {{"constant", HUSK_PAD_CONSTANT},

@@ -3,8 +3,8 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "data.h"
-#include "op.h"
+#include "cases/data.h"
+#include "cases/op.h"
 #include "ref/freivalds.h"
 #include "ref/random.h"
 

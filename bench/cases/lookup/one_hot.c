@@ -2,8 +2,8 @@
 // one_hot labels classes [dtype dir]
 #include <stdio.h>
 
-#include "data.h"
-#include "op.h"
+#include "cases/data.h"
+#include "cases/op.h"
 #include "ref/lookup/one_hot.h"
 #include "ref/random.h"
 

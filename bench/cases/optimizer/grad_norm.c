@@ -2,8 +2,8 @@
 // grad_norm count [tensors kind dtype]
 #include <stdio.h>
 
-#include "data.h"
-#include "op.h"
+#include "cases/data.h"
+#include "cases/op.h"
 #include "ref/optimizer/grad_norm.h"
 
 static const bench_choice kind_choices[] = {

@@ -7,8 +7,8 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "data.h"
-#include "op.h"
+#include "cases/data.h"
+#include "cases/op.h"
 #include "ref/optimizer/grad_scale.h"
 
 static const bench_field fields[] = {

@@ -7,8 +7,8 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "data.h"
-#include "op.h"
+#include "cases/data.h"
+#include "cases/op.h"
 #include "ref/optimizer/optimizer.h"
 
 static const bench_choice kind_choices[] = {

@@ -3,10 +3,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cases/data.h"
+#include "cases/op.h"
 #include "cases/space.h"
-#include "data.h"
-#include "op.h"
-#include "touched.h"
+#include "cases/touched.h"
 #include "ref/pool/pool.h"
 #include "ref/random.h"
 

@@ -3,11 +3,11 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "cases/data.h"
+#include "cases/op.h"
 #include "cases/space.h"
-#include "data.h"
-#include "op.h"
-#include "text.h"
-#include "touched.h"
+#include "cases/touched.h"
+#include "common/text.h"
 #include "ref/quantized/conv.h"
 #include "ref/random.h"
 

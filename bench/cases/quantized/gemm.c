@@ -3,9 +3,9 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "data.h"
-#include "op.h"
-#include "text.h"
+#include "cases/data.h"
+#include "cases/op.h"
+#include "common/text.h"
 #include "ref/quantized/gemm.h"
 #include "ref/random.h"
 

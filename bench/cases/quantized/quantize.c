@@ -2,8 +2,8 @@
 // quantize rows columns [per=tensor|row|column u8 dtype dir]
 #include <stdio.h>
 
-#include "data.h"
-#include "op.h"
+#include "cases/data.h"
+#include "cases/op.h"
 #include "ref/quantized/quantize.h"
 #include "ref/random.h"
 

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "data.h"
-#include "op.h"
-#include "text.h"
+#include "cases/data.h"
+#include "cases/op.h"
+#include "common/text.h"
 #include "ref/random.h"
 #include "ref/rnn/rnn.h"
 

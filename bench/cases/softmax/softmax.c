@@ -2,9 +2,9 @@
 // softmax outer axis [inner log dtype dir]
 #include <stdio.h>
 
-#include "data.h"
-#include "op.h"
-#include "text.h"
+#include "cases/data.h"
+#include "cases/op.h"
+#include "common/text.h"
 #include "ref/random.h"
 #include "ref/softmax/softmax.h"
 

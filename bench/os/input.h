@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * bench/os/input.h: files that are read whole: results, suites, tuning databases.
+ */
+#ifndef BENCH_OS_INPUT_H
+#define BENCH_OS_INPUT_H
+
+#include "cases/case.h"
+
+/*
+ * The bytes of a file, and a zero behind them; of no more than most, against files without an end. NULL: reason names
+ * the file and says why.
+ */
+char *bench_input_read(const char *path, size_t most, size_t *size, char reason[BENCH_REASON_TEXT]);
+
+/* Where a text begins: behind the byte order mark that some editors put before UTF-8. */
+const char *bench_input_text(const char *text, size_t size);
+
+#endif

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * bench/worker/contender.h: one who does a case's work: husk, onednn, blas, clblast or ref.
+ *
+ * A contender lives in a worker process of its own and is called from that process' main thread alone. It
+ * uses no CPU between calls: thread pools that spin must be told to sleep when open() starts them.
+ *
+ *     open                       once, at the worker's start
+ *     form, prepare              for each case
+ *       run, run_batch, reset, read     any number of times
+ *     release                    when the case is over
+ *     close                      at the end
+ */
+#ifndef BENCH_WORKER_CONTENDER_H
+#define BENCH_WORKER_CONTENDER_H
+
+#include <jansson.h>
+
+#include "cases/case.h"
+#include "worker/builds.h"
+
+/* Host memory of one operand: a tensor of rank dimensions with strides in elements. */
+typedef struct bench_array {
+    void *data; /* float, f16 or bf16, or int32_t for lengths; NULL: the case has no such operand */
+    husk_dtype dtype;
+    int32_t rank;
+    int64_t shape[HUSK_MAX_RANK];
+    int64_t strides[HUSK_MAX_RANK];
+    int64_t count; /* elements the memory holds, gaps of strides included */
+} bench_array;
+
+/* An rnn's weights, one layer, one direction: [G H, I_l], [G H, H], [G H], [G H]; gates i f g o, r z n. */
+typedef struct bench_rnn_weights {
+    bench_array input, hidden, input_bias, hidden_bias;
+} bench_rnn_weights;
+
+enum { BENCH_SAVED = 4, BENCH_GRADIENTS = 4 };
+
+/*
+ * A case's operands, the same numbers in every process: they are made from the case's canonical form. They
+ * belong to the worker, are 64-byte aligned, live until after release(), and are never written by a
+ * contender.
+ */
+typedef struct bench_data {
+    bench_array x;       /* gemm: A as stored; rnn: [t, b, input]; pool, conv: N, C, space in case.layout */
+    bench_array w;       /* gemm: B as stored; conv: [k, c / groups, filter...], packed */
+    bench_array bias;    /* gemm, conv */
+    bench_array y;       /* what the output holds before a run: C where beta is not 0, else NaN throughout */
+    bench_array dy;      /* other directions than fwd: the gradient of forward's output; y is then the first gradient */
+    bench_array saved[BENCH_SAVED]; /* ... and what forward has saved beside x: y, indices (i32), statistics */
+    bench_array lengths; /* rnn: i32 [b] */
+    bench_array h0, c0;  /* rnn: [layers * directions, b, hidden] */
+    bench_rnn_weights *layers; /* rnn: layer first, then direction */
+    int64_t layer_count;       /* layers * directions */
+} bench_data;
+
+/* A result read back; the arrays are allocated by the caller with the shapes and strides of the operands. */
+typedef struct bench_output {
+    bench_array y;
+    bench_array indices;  /* pool with indices=1: i32; data NULL otherwise */
+    bench_array h_n, c_n; /* rnn; c_n for lstm alone; a contender that has none leaves them untouched */
+    bench_array gradients[BENCH_GRADIENTS]; /* further ones than y, in the order of the call */
+    bench_array saved[BENCH_SAVED]; /* what the run has made of data.saved, where the operator changes it */
+} bench_output;
+
+typedef enum bench_answer {
+    BENCH_OK,
+    BENCH_UNSUPPORTED, /* the contender lacks this; reason says what */
+    BENCH_ERROR,       /* it failed; reason says how */
+    BENCH_LOST         /* it failed and the process must be restarted */
+} bench_answer;
+
+typedef struct bench_open_options {
+    const char *device; /* what husk_device_list_select understands: for husk and clblast */
+    int threads;        /* for contenders on the CPU: as many as the CPU device has compute units */
+    bench_building *building;   /* is told what husk builds; NULL: nobody wants to know */
+    bench_launching *launching; /* and what it launches for the first time */
+} bench_open_options;
+
+typedef struct bench_prepare_options {
+    const char *form; /* one of form()'s names; NULL: the contender's own choice */
+    int copies;       /* operand sets to rotate through, one a run, for cold measurements; 0 or 1: one */
+    /* details().variant of an earlier prepare() of this case and form: who chooses by timing chooses that; or NULL */
+    const char *as_before;
+    bool is_guarded; /* its memory lies between guard bands, for guards() */
+} bench_prepare_options;
+
+/* What a prepared case is. Texts belong to the state. */
+typedef struct bench_details {
+    const char *variant; /* the algorithm that runs, such as "winograd_4x4" or "jit:avx512_core"; or NULL */
+    const char *configuration; /* or NULL */
+    const char *choice;        /* who chose them: husk_choice_text; or NULL */
+    double executed_flops;     /* operations that a run executes; 0: as bench_case_flops */
+    double error_factor;       /* the algorithm's own bound, as husk_plan_error_factor; 0: the operator's */
+    double widening;           /* of rnn's gradients by own states: what the bounds are multiplied with; 0: nothing */
+    uint64_t workspace;        /* bytes of scratch memory, 0 where unknown */
+    uint64_t build_ns;         /* time that prepare() spent in building programs or primitives */
+    uint64_t builds;           /* programs compiled by it */
+    uint64_t cache_loads;      /* programs loaded from a cache by it */
+    bool on_device;            /* runs on the OpenCL device; transfers are not in its time */
+} bench_details;
+
+typedef struct bench_contender {
+    const char *name;        /* as in --baseline: "onednn" */
+    const char *description; /* one line: "oneDNN, the CPU library of Intel and Arm" */
+
+    bench_answer (*open)(const bench_open_options *options, void **session, char reason[BENCH_REASON_TEXT]);
+    void (*close)(void *session);
+
+    /* Name and version as printed: "oneDNN 2.6.0 (avx512_core_amx, 2 threads)". Never empty. */
+    void (*version)(void *session, char *text, size_t size);
+    /* The OpenCL device that it runs on, a new reference; NULL: it runs on none, or says so by itself. */
+    json_t *(*device)(void *session);
+
+    /*
+     * The ways this contender can be asked to do the case, each timed by itself when every one is wanted; the
+     * fastest is the rival. NULL past the end; NULL at 0: there is only its own choice. oneDNN: "auto" and
+     * "winograd" for a 3x3 convolution with stride 1; husk: the operator's variants.
+     */
+    const char *(*form)(void *session, const bench_case *c, size_t index);
+
+    /*
+     * Make the case ready to run: memory, plans, packed weights where case.packed (those are not timed; with
+     * packed=0 whatever packing or reordering plain operands need is part of a run). UNSUPPORTED where the
+     * contender has no such operator or option.
+     */
+    bench_answer (*prepare)(void *session, const bench_case *c, const bench_data *data,
+                            const bench_prepare_options *options, void **state,
+                            char reason[BENCH_REASON_TEXT]);
+    void (*release)(void *state);
+    void (*details)(void *state, bench_details *details);
+
+    /* Do the work once, and return when it is done. */
+    bench_answer (*run)(void *state, char reason[BENCH_REASON_TEXT]);
+    /* Do it count times, waiting only at the end: what a program with much to do would see. */
+    bench_answer (*run_batch)(void *state, int64_t count, char reason[BENCH_REASON_TEXT]);
+    /*
+     * Put data.y back into the output, and what a run changes of data.saved; what further outputs hold becomes what
+     * no run makes (NaN, or an integer out of range), so that nothing of an earlier run passes for a result.
+     */
+    bench_answer (*reset)(void *state, char reason[BENCH_REASON_TEXT]);
+    /* Copy the last run's output to host memory, in the layout of data. */
+    bench_answer (*read)(void *state, bench_output *output, char reason[BENCH_REASON_TEXT]);
+    /*
+     * Whether what ran in a guarded state has written nothing but its memory; found, of BENCH_REASON_TEXT bytes, says
+     * what it has, or is "". NULL for contenders without guards.
+     */
+    bench_answer (*guards)(void *state, char *found, char reason[BENCH_REASON_TEXT]);
+    /* Why nothing is to be guarded on this device; NULL: it is. NULL for contenders without guards. */
+    const char *(*unguarded)(const void *session);
+} bench_contender;
+
+/*
+ * Every contender that was built in; husk first. bench/run/contenders.c lists them; which of the baselines are
+ * there depends on the libraries found (HUSK_WITH_ONEDNN, HUSK_WITH_BLAS, HUSK_WITH_CLBLAST).
+ */
+extern const bench_contender bench_contender_husk;
+extern const bench_contender bench_contender_ref;
+extern const bench_contender bench_contender_onednn;
+extern const bench_contender bench_contender_blas;
+extern const bench_contender bench_contender_clblast;
+
+/* NULL past the end. */
+const bench_contender *bench_contender_get(size_t index);
+/* NULL when there is none of that name. */
+const bench_contender *bench_contender_find(const char *name);
+
+#endif
