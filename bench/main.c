@@ -13,6 +13,7 @@
 #include "cli/pages.h"
 #include "doctor/doctor.h"
 #include "os/awake.h"
+#include "os/interrupt.h"
 #include "os/process.h"
 #include "run/run.h"
 #include "worker/husk_contender.h"

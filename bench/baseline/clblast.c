@@ -13,7 +13,7 @@
 
 #include "baseline/operand.h"
 #include "common/embedded.h"
-#include "record/result_file.h"
+#include "common/json.h"
 #include "worker/husk_contender.h"
 
 typedef struct clblast_session {

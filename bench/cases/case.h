@@ -15,9 +15,9 @@
 #include <husk/husk.h>
 
 #include "bench_ops.h"
+#include "common/text.h"
 
-#define BENCH_CASE_TEXT   512  /* bytes a canonical form may take */
-#define BENCH_REASON_TEXT 1024 /* bytes an explanation may take */
+#define BENCH_CASE_TEXT 512 /* bytes a canonical form may take */
 
 /* BENCH_GEMM, BENCH_CONV ... and BENCH_OP_COUNT; bench_ops.h is made by CMake from the husk_add_op lines. */
 typedef enum bench_op_kind {

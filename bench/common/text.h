@@ -15,6 +15,8 @@
 #define BENCH_PRINTF(format_index, first)
 #endif
 
+#define BENCH_REASON_TEXT 1024 /* bytes an explanation may take */
+
 /* Appends to a zero-terminated text in size bytes; what does not fit is cut off. */
 void bench_append(char *text, size_t size, const char *format, ...) BENCH_PRINTF(3, 4);
 

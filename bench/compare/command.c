@@ -5,12 +5,15 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/take_stdout.h"
+#include "common/json.h"
 #include "common/text.h"
 #include "compare/compare.h"
 #include "compare/devices.h"
 #include "compare/history.h"
 #include "os/output.h"
 #include "os/terminal.h"
+#include "record/result_file.h"
 #include "run/run.h"
 
 typedef struct session {

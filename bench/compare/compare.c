@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli/options.h"
+#include "common/json.h"
 
 const char *bench_change_text(bench_change change)
 {

@@ -6,8 +6,10 @@
 #ifndef BENCH_COMPARE_COMPARE_H
 #define BENCH_COMPARE_COMPARE_H
 
+#include <jansson.h>
+#include <stdio.h>
+
 #include "measure/levels.h"
-#include "record/result_file.h"
 
 #define BENCH_LEAST_SAMPLES    10 /* in each run, or as many processes, or nothing is claimed */
 #define BENCH_ENOUGH_PROCESSES 3

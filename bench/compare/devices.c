@@ -5,10 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/json.h"
 #include "common/stats.h"
 #include "common/text.h"
 #include "compare/compare.h"
 #include "os/terminal.h"
+#include "record/result_file.h"
 
 const json_t *bench_device_of(const json_t *document, size_t device)
 {

@@ -6,9 +6,11 @@
 #ifndef BENCH_COMPARE_DEVICES_H
 #define BENCH_COMPARE_DEVICES_H
 
+#include <jansson.h>
+#include <stdbool.h>
 #include <stdio.h>
 
-#include "record/result_file.h"
+#include "common/text.h"
 
 #define BENCH_MAX_COLUMNS 128 /* of 16 files of 8 devices, which are as many as a command takes */
 

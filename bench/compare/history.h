@@ -6,7 +6,11 @@
 #ifndef BENCH_COMPARE_HISTORY_H
 #define BENCH_COMPARE_HISTORY_H
 
-#include "record/result_file.h"
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "common/text.h"
 
 #define BENCH_PATH_TEXT 4096
 

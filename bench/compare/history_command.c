@@ -5,10 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/json.h"
 #include "common/text.h"
 #include "compare/devices.h"
 #include "compare/history.h"
 #include "os/terminal.h"
+#include "record/result_file.h"
 #include "record/rival.h"
 #include "run/run.h"
 

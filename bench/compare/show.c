@@ -4,9 +4,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/json.h"
 #include "common/text.h"
 #include "compare/compare.h"
 #include "os/terminal.h"
+#include "record/result_file.h"
 
 // "+15.2%"; "~" for what cannot be told from noise.
 static void format_change(double ratio, bench_change change, char text[32])

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/json.h"
 #include "common/rank_test.h"
 #include "common/stats.h"
 #include "compare/compare.h"

@@ -11,6 +11,7 @@
 #include "cases/suite.h"
 #include "common/stats.h"
 #include "doctor/doctor.h"
+#include "os/interrupt.h"
 #include "os/terminal.h"
 #include "os/timer.h"
 #include "verify/check.h"

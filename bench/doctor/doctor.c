@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "os/interrupt.h"
 #include "os/process.h"
 #include "os/terminal.h"
 #include "run/run.h"

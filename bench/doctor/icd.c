@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "doctor/doctor.h"
+#include "os/interrupt.h"
 #include "os/process.h"
 #include "os/terminal.h"
 

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "doctor/doctor.h"
+#include "os/interrupt.h"
 #include "os/terminal.h"
 
 static void tell_same_card(bench_doctor *d, const json_t *a, const json_t *b)

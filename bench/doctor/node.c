@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "doctor/doctor.h"
+#include "os/interrupt.h"
 #include "os/process.h"
 #include "os/terminal.h"
 

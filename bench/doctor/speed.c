@@ -8,6 +8,7 @@
 #include "common/rank_test.h"
 #include "common/stats.h"
 #include "doctor/doctor.h"
+#include "os/interrupt.h"
 #include "os/terminal.h"
 #include "os/timer.h"
 

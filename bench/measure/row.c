@@ -5,10 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/json.h"
 #include "common/text.h"
+#include "os/interrupt.h"
 #include "os/terminal.h"
 #include "os/timer.h"
-#include "record/result_file.h"
 #include "ref/random.h"
 #include "worker/worker.h"
 

@@ -6,6 +6,7 @@
 #ifndef BENCH_MEASURE_ROW_H
 #define BENCH_MEASURE_ROW_H
 
+#include "cases/case.h"
 #include "common/stats.h"
 #include "measure/contestant.h"
 #include "measure/levels.h"

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
+#include "common/json.h"
 #include "common/text.h"
-#include "record/result_file.h"
 
 static const char *or_unknown(const char *text)
 {

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "measure/contestant.h"
+#include "os/interrupt.h"
 #include "os/steps.h"
 
 static void remove_tree(const char *path, int depth)

@@ -58,13 +58,31 @@ static bool mark(const bench_process *process, const char *how)
 
 #define OPEN_SECONDS 120.0 // for a device to be opened once more
 
-static bool ask(bench_process *process, json_t *request, double seconds)
+static bool confirms(const bench_process *process, int status)
+{
+    return status != BENCH_STATUS_UNKNOWN && has_crashed(status) && process->building && process->mark &&
+           strcmp(process->mark, process->suspicion->mark) == 0 && !process->has_launched;
+}
+
+// What the new process answers; where it dies, that may be what was suspected.
+static bool is_answered(bench_process *again, double seconds)
 {
     char reason[BENCH_REASON_TEXT];
     json_t *reply = NULL;
-    const bench_reply status = bench_process_call(process, request, seconds, &reply, reason);
+    int status;
+    const bench_reply answer = bench_child_receive(again, seconds, &reply, &status, reason);
     json_decref(reply);
-    return status == BENCH_REPLY_OK;
+    if (status != BENCH_STATUS_NONE) {
+        again->suspicion->is_confirmed = confirms(again, status);
+        bench_child_forget(again);
+    }
+    return answer == BENCH_REPLY_OK;
+}
+
+static bool ask(bench_process *again, json_t *request, double seconds)
+{
+    bench_process_send(again, request);
+    return is_answered(again, seconds);
 }
 
 // The last request, of a new process that has been opened. A slot has to be prepared again first.
@@ -81,20 +99,17 @@ static void repeat(const bench_process *process, bench_process *again, double se
         ask(again, request, seconds);
 }
 
-// The new process says how it dies by way of its suspicion.
 static bool crashes_again(const bench_process *process, double seconds)
 {
     bench_suspicion suspicion = {.mark = process->mark};
     bench_process again;
     char reason[BENCH_REASON_TEXT];
-    json_t *reply = NULL;
     if (!process->arguments || !bench_process_start(&again, (const char *const *)process->arguments,
                                                     (const char *const *)process->environment, reason))
         return false;
     again.suspicion = &suspicion;
-    if (bench_process_receive(&again, OPEN_SECONDS, &reply, reason) == BENCH_REPLY_OK)
+    if (is_answered(&again, OPEN_SECONDS))
         repeat(process, &again, seconds);
-    json_decref(reply);
     bench_process_kill(&again);
     return suspicion.is_confirmed;
 }
@@ -148,19 +163,8 @@ static void say_what_was_launched(const bench_process *process, char reason[BENC
                      process->launched);
 }
 
-static bool confirms(const bench_process *process, int status)
-{
-    return status != BENCH_STATUS_UNKNOWN && has_crashed(status) && process->building && process->mark &&
-           strcmp(process->mark, process->suspicion->mark) == 0 && !process->has_launched;
-}
-
 void bench_crash_tell(const bench_process *process, int status, double seconds, char reason[BENCH_REASON_TEXT])
 {
-    if (process->suspicion) {
-        process->suspicion->is_confirmed = confirms(process, status);
-        snprintf(reason, BENCH_REASON_TEXT, "it has ended, too");
-        return;
-    }
     char at[BENCH_DOING_TEXT];
     const char *who = bench_process_who(process);
     bench_process_doing(process, at);

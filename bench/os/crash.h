@@ -9,10 +9,7 @@
 #ifndef BENCH_OS_CRASH_H
 #define BENCH_OS_CRASH_H
 
-#include "os/process.h"
-
-/* A process' status where somebody else has waited for it. */
-enum { BENCH_STATUS_UNKNOWN = -1 };
+#include "os/child.h"
 
 /*
  * Of a process that has ended: how, and what it was doing. The program that crashes its compiler is marked. seconds:

@@ -5,7 +5,7 @@
 
 #include <jansson.h>
 
-#include "cases/case.h"
+#include "common/text.h"
 
 /* does stands behind "VARIABLE=value". */
 typedef struct bench_variable {

@@ -5,7 +5,7 @@
 #ifndef BENCH_OS_INPUT_H
 #define BENCH_OS_INPUT_H
 
-#include "cases/case.h"
+#include "common/text.h"
 
 /*
  * The bytes of a file, and a zero behind them; of no more than most, against files without an end. NULL: reason names

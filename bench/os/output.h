@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#include "cli/options.h"
+#include "common/text.h"
 
 /* Written once, from where it stands: a descriptor of this process (/dev/stdout, /dev/fd/N), a pipe, a terminal. */
 bool bench_output_is_stream(const char *path);
@@ -42,11 +42,5 @@ bool bench_output_place(const char *temporary, const char *path, bool replaces);
 
 /* Whether it can be written, asked before the work is done whose result it is to have. False, and a word on stderr. */
 bool bench_output_check(const char *path);
-
-/*
- * "-" among the options' files is stdout, for data alone: what people read goes to stderr then. path is where the name
- * is kept that stands for it.
- */
-void bench_output_take_stdout(bench_options *options, char path[32]);
 
 #endif

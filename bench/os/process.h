@@ -9,85 +9,13 @@
 #ifndef BENCH_OS_PROCESS_H
 #define BENCH_OS_PROCESS_H
 
-#include <jansson.h>
-#include <signal.h>
-#include <stdbool.h>
-#include <sys/types.h>
+#include "os/child.h"
 
-#include "cases/case.h"
-
-/*
- * A process that gets another one's last request again, behind what prepared its slot, to see whether it crashes on the
- * same program. It is ended as soon as it has launched a kernel: what crashes later may be that kernel's doing.
- */
-typedef struct bench_suspicion {
-    const char *mark; /* of the program */
-    bool is_confirmed;
-} bench_suspicion;
-
-typedef struct bench_process {
-    pid_t pid; /* 0: not running */
-    int requests, replies;
-    char who[32]; /* as reasons name it: "the driver or Husk"; "": "the worker process" */
-    char at[80];  /* what it is doing, behind "while" */
-    char *building, *mark; /* bench/worker/builds.h; NULL: none */
-    char *launched; /* by this request, for the first time, and the last of these: "husk_pool of pool.cl"; or NULL */
-    bool has_launched; /* a kernel at any time, of other files than the runtime's: those are its probes */
-    char **arguments, **environment; /* that it was started with; NULL: none, or there was no memory */
-    char *request, *prepare;         /* the last one, and the last that prepared a slot; or NULL */
-    bench_suspicion *suspicion;      /* or NULL */
-    char *buffer; /* what has arrived of the next line */
-    size_t used, capacity;
-} bench_process;
-
-/*
- * environment: names and values in turn, NULL-ended, set beside the parent's; NULL for none. The worker has a process
- * group of its own, which a kill ends as a whole, and ends when clbench does, whatever ends that (on Linux).
- */
-bool bench_process_start(bench_process *process, const char *const *arguments, const char *const *environment,
-                         char reason[BENCH_REASON_TEXT]);
-/* Ask it to quit, wait a moment, and kill it if it has not. */
-void bench_process_stop(bench_process *process);
-/* False: it cannot be ended, since its driver hangs inside the system. It is left behind and forgotten. */
-bool bench_process_kill(bench_process *process);
-
-typedef enum bench_reply {
-    BENCH_REPLY_OK,
-    BENCH_REPLY_TIMEOUT, /* the worker has been killed */
-    BENCH_REPLY_DIED     /* it crashed or left; reason says how */
-} bench_reply;
-
-/* Send a request (the reference is taken over). False when it is not running or died. */
-bool bench_process_send(bench_process *process, json_t *request);
 /* Wait for the reply, a new reference. seconds <= 0: as long as it takes. */
 bench_reply bench_process_receive(bench_process *process, double seconds, json_t **reply,
                                   char reason[BENCH_REASON_TEXT]);
 /* Both. */
 bench_reply bench_process_call(bench_process *process, json_t *request, double seconds, json_t **reply,
                                char reason[BENCH_REASON_TEXT]);
-
-/* What it is doing, as reasons say behind "while", and who does it. */
-enum { BENCH_DOING_TEXT = 600 };
-void bench_process_doing(const bench_process *process, char text[BENCH_DOING_TEXT]);
-const char *bench_process_who(const bench_process *process);
-
-/* Called twice a second while a reply is waited for: what the worker is doing, and for how long. NULL: nobody is. */
-typedef void bench_process_watcher(const char *at, double seconds);
-void bench_process_watch(bench_process_watcher *watcher);
-
-/*
- * SIGINT, SIGTERM and SIGHUP end the request that is being waited for (its worker is killed) and set bench_interrupted
- * to their number, so that what was measured until then can be kept. A second one ends the program. SIGPIPE does so,
- * too, where it is for stdout.
- */
-void bench_catch_interrupt(void);
-/* Whether stdout is a pipe that nobody reads any more. */
-bool bench_stdout_is_unread(void);
-extern volatile sig_atomic_t bench_interrupted;
-/* What a program leaves with that was ended by a signal: 130 after Ctrl-C, 143 after SIGTERM. */
-int bench_interrupted_exit(void);
-
-/* In the worker: the descriptors of its end. */
-enum { BENCH_WORKER_REQUESTS = 3, BENCH_WORKER_REPLIES = 4 };
 
 #endif

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cases/suite.h"
+#include "common/json.h"
 #include "common/text.h"
 #include "os/terminal.h"
 #include "record/rival.h"

@@ -7,9 +7,8 @@
 #ifndef BENCH_RECORD_NETWORK_H
 #define BENCH_RECORD_NETWORK_H
 
+#include <jansson.h>
 #include <stdio.h>
-
-#include "record/result_file.h"
 
 /*
  * Of rows of one device: a list of {name, unit, dtype, per_second, seconds, layers, distinct, best_rival_seconds (null

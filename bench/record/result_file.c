@@ -7,23 +7,12 @@
 #include <string.h>
 
 #include "common/embedded.h"
+#include "common/json.h"
 #include "common/stats.h"
 #include "common/text.h"
 #include "os/input.h"
 
 size_t bench_result_most = (size_t)1 << 30; // of a sweep of several days
-
-const char *bench_text_of(const json_t *object, const char *key)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-    return text ? text : "";
-}
-
-double bench_number_of(const json_t *object, const char *key)
-{
-    const json_t *value = json_object_get(object, key);
-    return json_is_number(value) ? json_number_value(value) : NAN;
-}
 
 // With --variant all a case has several rows, which nothing else tells apart.
 void bench_row_name(const json_t *row, char name[BENCH_ROW_NAME])

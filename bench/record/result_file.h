@@ -45,10 +45,6 @@ json_t *bench_result_schema(void);
 
 /* ---- taking things out of a document that was checked ---- */
 
-/* "" and NaN where there is none. */
-const char *bench_text_of(const json_t *object, const char *key);
-double bench_number_of(const json_t *object, const char *key);
-
 #define BENCH_ROW_NAME (BENCH_CASE_TEXT + 100)
 /* The row's case, with the variant behind it where one was asked for: "CASE (VARIANT)". */
 void bench_row_name(const json_t *row, char name[BENCH_ROW_NAME]);

@@ -6,6 +6,7 @@
 #include "compare/history.h"
 #include "os/output.h"
 #include "os/terminal.h"
+#include "record/result_file.h"
 #include "report/report.h"
 #include "run/run.h"
 

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/json.h"
 #include "common/stats.h"
 #include "compare/devices.h"
 #include "measure/plausible.h"
-#include "record/result_file.h"
 
 typedef struct limits {
     double launch_ns, cache_bytes; // 0: not known

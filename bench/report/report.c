@@ -5,9 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/json.h"
 #include "common/stats.h"
 #include "common/text.h"
 #include "record/network.h"
+#include "record/result_file.h"
 #include "record/rival.h"
 #include "report/nearness.h"
 #include "report/roofline.h"

@@ -7,9 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/json.h"
 #include "common/text.h"
 #include "compare/history.h"
 #include "os/output.h"
+#include "record/result_file.h"
 #include "run/run.h"
 
 // What a logarithmic axis has a place for beside what was measured.

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/json.h"
 #include "common/stats.h"
 #include "common/text.h"
 #include "os/output.h"

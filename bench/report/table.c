@@ -8,6 +8,7 @@
 #include "os/output.h"
 #include "os/terminal.h"
 #include "record/network.h"
+#include "record/result_file.h"
 #include "record/results.h"
 #include "record/rival.h"
 

@@ -5,6 +5,7 @@
 
 #include "common/text.h"
 #include "measure/row.h"
+#include "os/interrupt.h"
 #include "os/steps.h"
 #include "os/terminal.h"
 #include "run/run.h"

@@ -9,9 +9,11 @@
 
 #include "cases/data.h"
 #include "cases/op.h"
+#include "cli/take_stdout.h"
 #include "common/stats.h"
 #include "common/text.h"
 #include "measure/row.h"
+#include "os/interrupt.h"
 #include "os/output.h"
 #include "os/steps.h"
 #include "os/terminal.h"

@@ -11,6 +11,7 @@
 #include "measure/cold.h"
 #include "measure/plausible.h"
 #include "os/host.h"
+#include "os/interrupt.h"
 #include "os/terminal.h"
 #include "os/timer.h"
 #include "record/resume.h"

@@ -8,6 +8,7 @@
 #include "common/text.h"
 #include "os/awake.h"
 #include "os/host.h"
+#include "os/interrupt.h"
 #include "os/output.h"
 #include "os/terminal.h"
 #include "os/timer.h"

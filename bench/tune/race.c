@@ -7,6 +7,7 @@
 
 #include "common/text.h"
 #include "measure/row.h"
+#include "os/interrupt.h"
 #include "os/timer.h"
 #include "ref/random.h"
 #include "tune/database.h"

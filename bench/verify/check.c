@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cases/case.h"
+
 static json_t *ask(bench_contestant *husk, json_t *request, double max_time, bench_check *check)
 {
     json_t *reply = NULL;

@@ -3,6 +3,7 @@
 #ifndef BENCH_VERIFY_CHECK_H
 #define BENCH_VERIFY_CHECK_H
 
+#include "cases/case.h"
 #include "measure/row.h"
 
 typedef struct bench_check_options {

@@ -7,7 +7,9 @@
 #include <string.h>
 
 #include "cases/op.h"
+#include "cli/take_stdout.h"
 #include "common/text.h"
+#include "os/interrupt.h"
 #include "os/output.h"
 #include "os/terminal.h"
 #include "os/timer.h"

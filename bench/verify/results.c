@@ -5,11 +5,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <husk/husk.h>
 #include <husk/version.h>
 
+#include "cases/case.h"
+#include "common/json.h"
 #include "common/text.h"
 #include "os/output.h"
-#include "record/result_file.h"
 
 static void keep(bench_verify_results *r, json_t *object, const char *key, json_t *value)
 {

@@ -9,6 +9,7 @@
 #include <jansson.h>
 #include <stdio.h>
 
+#include "cases/case.h"
 #include "verify/check.h"
 
 /* One device after the other, each result in the order in which it was found. */

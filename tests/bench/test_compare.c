@@ -10,9 +10,12 @@
 #include <unistd.h>
 
 #include "cli/options.h"
+#include "common/json.h"
+#include "common/json_schema.h"
 #include "common/stats.h"
 #include "compare/compare.h"
 #include "compare/devices.h"
+#include "record/result_file.h"
 #include "ref/random.h"
 
 // ---- runs that were never made ----

@@ -11,7 +11,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/json.h"
+#include "common/text.h"
 #include "compare/history.h"
+#include "record/result_file.h"
 
 static char folder[] = "/tmp/husk-test-history-XXXXXX", output[1 << 16], reason[BENCH_REASON_TEXT];
 

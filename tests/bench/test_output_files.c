@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cli/take_stdout.h"
 #include "os/output.h"
 
 #define KEPT HUSK_TESTS_DIR "/bench/data/cpu_result.json"

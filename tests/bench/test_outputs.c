@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cases/suite.h"
+#include "common/json.h"
 #include "record/network.h"
 #include "record/result_file.h"
 #include "record/results.h"

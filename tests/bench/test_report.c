@@ -8,6 +8,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/text.h"
+#include "record/result_file.h"
 #include "report/report.h"
 
 static char page[1 << 21], reason[BENCH_REASON_TEXT];

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/json.h"
 #include "compare/compare.h"
 #include "record/result_file.h"
 #include "record/results.h"

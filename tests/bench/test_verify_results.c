@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cases/case.h"
 #include "common/json_schema.h"
 #include "verify/results.h"
 

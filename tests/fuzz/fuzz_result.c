@@ -3,6 +3,7 @@
 // makes of a document is no JSON any more; fuzz_result_edits.c changes documents as documents.
 #include "fuzz.h"
 #include "readers.h"
+#include "record/result_file.h"
 
 void fuzz_target(const char *text, size_t size)
 {

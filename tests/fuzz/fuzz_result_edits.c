@@ -7,6 +7,7 @@
 
 #include "fuzz.h"
 #include "readers.h"
+#include "record/result_file.h"
 
 enum { MOST_EDITS = 8, BYTES = 4, DEPTH = 256 };
 

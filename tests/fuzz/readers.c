@@ -8,6 +8,7 @@
 
 #include "compare/compare.h"
 #include "fuzz.h"
+#include "record/result_file.h"
 #include "record/resume.h"
 #include "report/report.h"
 #include "report/roofline.h"

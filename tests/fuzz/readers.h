@@ -3,8 +3,6 @@
 #ifndef HUSK_TESTS_FUZZ_READERS_H
 #define HUSK_TESTS_FUZZ_READERS_H
 
-#include "record/result_file.h"
-
 /*
  * The document was accepted: one who reads results takes it, and says no nonsense. Which one of FUZZ_READERS it is:
  * comparing, the report, the roofline, resuming.
