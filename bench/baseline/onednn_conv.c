@@ -6,6 +6,8 @@
 
 #include "baseline/onednn_conv.h"
 
+#include "cases/size.h"
+
 static bool supports(const bench_case *c, char reason[BENCH_REASON_TEXT])
 {
     const bench_conv *v = &c->as.conv;

@@ -6,7 +6,9 @@
 #include "baseline/ref.h"
 
 #include "baseline_ops.h"
+#include "cases/array.h"
 #include "cases/data.h"
+#include "cases/size.h"
 
 #define REF_OP(lower, upper) extern const bench_ref_op bench_ref_op_##lower;
 BENCH_REF_OP_LIST(REF_OP)

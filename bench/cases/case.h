@@ -62,31 +62,10 @@ typedef struct bench_case {
 
 /* "gemm" ...; NULL past the end. The names are those of the library's operators. */
 const char *bench_op_text(bench_op_kind op);
-/* "fwd" ... */
-const char *bench_direction_text(bench_direction dir);
 
-/*
- * Parse one line. False: reason says what is wrong and, for an unknown operator, key or value, which valid
- * spelling is the nearest.
- */
-bool bench_case_parse(const char *line, bench_case *out, char reason[BENCH_REASON_TEXT]);
-
-/* Floating-point operations by the operator's own definition (multiply and add count as two). */
-double bench_case_flops(const bench_case *c);
-/* Multiply-adds of the linear part; 0 for pool, softmax and activation. */
-double bench_case_macs(const bench_case *c);
-/* Bytes that must move at the least: what is needed of every input read once, every output written once. */
-double bench_case_bytes(const bench_case *c);
-/*
- * Bytes that the operands and results take, whether they have to move or not, with what lies between rows: of small
- * cases about, of large ones close.
- */
-double bench_case_operands(const bench_case *c);
 /* Bytes of an element of what has the case's dtype; labels, indices and what is kept in f32 have sizes of their own. */
 double bench_case_element(const bench_case *c);
-/* How many operations of the case a device does in the time of one of f32's. */
-double bench_case_peak_factor(const bench_case *c);
-/* True when the case's figure of merit is GB/s instead of GFLOP/s (pool, softmax, activation). */
-bool bench_case_is_bandwidth(const bench_case *c);
+/* The seed of the case's numbers: from its canonical form without packed=, so that both forms share them. */
+uint64_t bench_case_seed(const bench_case *c);
 
 #endif

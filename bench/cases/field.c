@@ -2,8 +2,6 @@
 // The keys that several operators share.
 #include "cases/field.h"
 
-#include "cases/op.h"
-
 const bench_choice bench_flag_choices[] = {{"0", 0}, {"1", 1}, {NULL, 0}};
 
 const bench_choice bench_act_choices[] = {
@@ -48,15 +46,11 @@ const char *bench_direction_text(bench_direction dir)
     return (size_t)dir < sizeof dir_choices / sizeof *dir_choices - 1 ? dir_choices[dir].text : "unknown";
 }
 
-const bench_field *bench_field_get(const bench_op *op, size_t index)
+const bench_field *bench_common_field(unsigned common, size_t index)
 {
     size_t i = 0;
-    for (const bench_field *field = op->fields; field->key; field++) {
-        if (i++ == index)
-            return field;
-    }
     for (size_t k = 0; k < sizeof common_fields / sizeof *common_fields; k++) {
-        if ((op->common & common_fields[k].bit) && i++ == index)
+        if ((common & common_fields[k].bit) && i++ == index)
             return &common_fields[k].field;
     }
     return NULL;

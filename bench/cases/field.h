@@ -76,8 +76,10 @@ enum {
 extern const bench_choice bench_flag_choices[]; /* 0 and 1 */
 extern const bench_choice bench_act_choices[];
 
-struct bench_op;
-/* The index-th key of an operator, the common ones after its own; NULL past the end. */
-const bench_field *bench_field_get(const struct bench_op *op, size_t index);
+/* The index-th of those whose bits are in common; NULL past the end. */
+const bench_field *bench_common_field(unsigned common, size_t index);
+
+/* "fwd" ... */
+const char *bench_direction_text(bench_direction dir);
 
 #endif

@@ -6,7 +6,8 @@
 #ifndef BENCH_CASES_HUSK_JOB_H
 #define BENCH_CASES_HUSK_JOB_H
 
-#include "worker/contender.h"
+#include "cases/case.h"
+#include "cases/operands.h"
 
 /* One set of operands on the device. A tensor whose buffer is NULL is not there. */
 typedef struct bench_husk_set {

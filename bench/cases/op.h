@@ -9,7 +9,6 @@
 #include "cases/field.h"
 #include "cases/husk_job.h"
 #include "cases/verdict.h"
-#include "worker/contender.h"
 
 typedef struct bench_op {
     const char *name;
@@ -61,12 +60,5 @@ typedef struct bench_op {
     /* The index-th small configuration for `clbench verify`, as a case line; false past the last. */
     bool (*generate)(int64_t index, char line[BENCH_CASE_TEXT]);
 } bench_op;
-
-/* The library's operator that computes the case's direction, whose variants are its forms; NULL where there is none. */
-const char *bench_op_row(const bench_case *c);
-
-/* NULL when the number or name is no operator. */
-const bench_op *bench_op_get(bench_op_kind kind);
-const bench_op *bench_op_find(const char *name);
 
 #endif

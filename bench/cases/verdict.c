@@ -6,18 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cases/data.h"
 #include "common/text.h"
 
 #define FLIPPED 0xab // the bits of a byte
-
-husk_ref_array bench_ref_array(const bench_array *array)
-{
-    husk_ref_array view = {.data = array->data, .dtype = array->dtype, .rank = array->rank};
-    memcpy(view.shape, array->shape, sizeof view.shape);
-    memcpy(view.strides, array->strides, sizeof view.strides);
-    return view;
-}
 
 void bench_verdict_begin(bench_verdict *verdict)
 {

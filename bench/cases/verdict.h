@@ -10,7 +10,7 @@
 
 #include "ref/check.h"
 
-#include "worker/contender.h"
+#include "cases/array.h"
 
 typedef struct bench_verify_options {
     uint64_t seed;       /* of the sample of outputs that is checked */
@@ -30,8 +30,6 @@ typedef struct bench_verdict {
     char text[512];   /* what failed first, or how near the bound it came */
 } bench_verdict;
 
-/* The reference sees operands as husk_ref_array. */
-husk_ref_array bench_ref_array(const bench_array *array);
 /* Add a report to a verdict that began as bench_verdict_begin left it; name says which output it was. */
 void bench_verdict_begin(bench_verdict *verdict);
 void bench_verdict_add(bench_verdict *verdict, const char *name, const husk_ref_report *report);

@@ -3,7 +3,8 @@
 #include <string.h>
 
 #include "cases/op.h"
-#include "cases/suite.h"
+#include "cases/ops.h"
+#include "cases/suites.h"
 #include "cli/pages.h"
 #include "cli/table.h"
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cases/op.h"
+#include "cases/ops.h"
 #include "cli/table.h"
 #include "common/text.h"
 #include "os/terminal.h"

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cases/op.h"
+#include "cases/ops.h"
 #include "cli/table.h"
 #include "common/text.h"
 

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "cases/op.h"
-#include "cases/suite.h"
+#include "cases/ops.h"
+#include "cases/suites.h"
 #include "cli/table.h"
 #include "common/text.h"
 #include "os/output.h"

@@ -7,8 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cases/op.h"
+#include "cases/ops.h"
 #include "cases/suite.h"
+#include "cases/suites.h"
 #include "common/stats.h"
 #include "doctor/doctor.h"
 #include "os/interrupt.h"

@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+#include "cases/size.h"
+
 #define MOST_COPIES 4096
 
 // Together they are twice the cache. Gaps between rows are never in it, and take memory nevertheless.

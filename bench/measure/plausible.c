@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "measure/plausible.h"
+#include "cases/size.h"
 #include "record/results.h"
 
 double bench_peaks_bandwidth(const bench_peaks *peaks, double bytes)

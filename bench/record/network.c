@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cases/parse.h"
 #include "cases/suite.h"
+#include "cases/suites.h"
 #include "common/json.h"
 #include "common/text.h"
 #include "os/terminal.h"

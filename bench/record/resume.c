@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cases/parse.h"
 #include "common/json.h"
 #include "common/text.h"
 #include "measure/same_device.h"

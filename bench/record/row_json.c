@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cases/size.h"
 #include "measure/plausible.h"
 #include "record/results.h"
 

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cases/op.h"
+#include "cases/ops.h"
 #include "doctor/doctor.h"
 #include "os/terminal.h"
 #include "run/run.h"

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "cases/suites.h"
 #include "common/text.h"
 #include "os/terminal.h"
 #include "run/run.h"

@@ -9,6 +9,8 @@
 
 #include "cases/data.h"
 #include "cases/op.h"
+#include "cases/ops.h"
+#include "cases/parse.h"
 #include "cli/take_stdout.h"
 #include "common/stats.h"
 #include "common/text.h"

@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cases/op.h"
+#include "cases/ops.h"
+#include "cases/parse.h"
 #include "common/text.h"
 #include "measure/cold.h"
 #include "measure/plausible.h"

@@ -8,7 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cases/op.h"
 #include "cli/take_stdout.h"
 #include "common/json.h"
 #include "common/text.h"

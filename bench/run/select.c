@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "cases/list.h"
-#include "cases/op.h"
+#include "cases/ops.h"
+#include "cases/parse.h"
+#include "cases/suites.h"
 #include "common/text.h"
 #include "doctor/doctor.h"
 #include "os/terminal.h"

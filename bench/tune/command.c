@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cases/size.h"
 #include "common/text.h"
 #include "os/awake.h"
 #include "os/host.h"

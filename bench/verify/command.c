@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cases/op.h"
+#include "cases/ops.h"
+#include "cases/parse.h"
 #include "cli/take_stdout.h"
 #include "common/text.h"
 #include "os/interrupt.h"

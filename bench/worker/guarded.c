@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "cases/data.h"
-#include "cases/op.h"
+#include "cases/size.h"
 #include "common/text.h"
 #include "os/host.h"
 

@@ -7,8 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cases/array.h"
 #include "cases/data.h"
 #include "cases/op.h"
+#include "cases/ops.h"
 #include "common/text.h"
 #include "os/timer.h"
 #include "worker/peaks.h"

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cases/data.h"
+#include "cases/parse.h"
 #include "common/text.h"
 #include "os/timer.h"
 #include "run/overhead.h"

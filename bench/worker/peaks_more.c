@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "cases/data.h"
+#include "cases/parse.h"
+#include "cases/size.h"
 #include "common/text.h"
 #include "os/timer.h"
 #include "worker/meter.h"

@@ -10,9 +10,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cases/array.h"
 #include "cases/data.h"
-#include "cases/op.h"
-#include "common/digest.h"
+#include "cases/ops.h"
+#include "cases/output_digest.h"
+#include "cases/parse.h"
 #include "common/stats.h"
 #include "common/text.h"
 #include "os/process.h"

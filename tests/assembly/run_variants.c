@@ -25,8 +25,9 @@
 
 #include "cases/case.h"
 #include "cases/data.h"
-#include "cases/op.h"
+#include "cases/ops.h"
 #include "cases/suite.h"
+#include "cases/suites.h"
 #include "runtime/internal.h"
 #include "select/op.h"
 #include "worker/husk_contender.h"

@@ -11,7 +11,6 @@
 #include <time.h>
 
 #include "cases/data.h"
-#include "cases/op.h"
 #include "cases/verdict.h"
 #include "ref/conv/conv.h"
 #include "support/main.h"
@@ -19,6 +18,9 @@
 #ifdef HUSK_WITH_ONEDNN
 #include "baseline/onednn_conv.h"
 #include "baseline_ops.h"
+#include "cases/ops.h"
+#include "cases/parse.h"
+#include "cases/size.h"
 #define ONEDNN_OP(lower, upper) extern const onednn_op onednn_op_##lower;
 BENCH_ONEDNN_OP_LIST(ONEDNN_OP)
 #undef ONEDNN_OP

@@ -6,8 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cases/array.h"
 #include "cases/data.h"
 #include "cases/op.h"
+#include "cases/ops.h"
+#include "cases/parse.h"
+#include "cases/size.h"
 #include "cases/touched.h"
 #include "cases/verdict.h"
 #include "common/text.h"

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cases/list.h"
+#include "cases/suites.h"
 
 static bench_suite suite;
 

@@ -6,7 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cases/size.h"
 #include "cases/suite.h"
+#include "cases/suites.h"
 #include "cli/options.h"
 #include "cli/table.h"
 #include "common/text.h"

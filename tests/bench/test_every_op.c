@@ -9,7 +9,9 @@
 
 #include "cases/data.h"
 #include "cases/op.h"
+#include "cases/ops.h"
 #include "cases/suite.h"
+#include "cases/suites.h"
 #include "support/support.h"
 #include "worker/husk_contender.h"
 #include "worker/tuning.h"

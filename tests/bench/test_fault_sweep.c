@@ -12,7 +12,8 @@
 #include <time.h>
 
 #include "cases/data.h"
-#include "cases/op.h"
+#include "cases/ops.h"
+#include "cases/parse.h"
 #include "support/environment.h"
 #include "support/faults/fault_layer.h"
 #include "support/faults/fault_memory.h"

@@ -7,7 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cases/parse.h"
 #include "cases/suite.h"
+#include "cases/suites.h"
 #include "common/json.h"
 #include "record/network.h"
 #include "record/result_file.h"

@@ -8,7 +8,8 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#include "cases/op.h"
+#include "cases/ops.h"
+#include "cases/parse.h"
 #include "support/environment.h"
 #include "support/support.h"
 #include "support/wrong_kernels.h"

@@ -7,8 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cases/op.h"
+#include "cases/ops.h"
+#include "cases/parse.h"
 #include "cases/suite.h"
+#include "cases/suites.h"
 #include "support/support.h"
 #include "verify/check.h"
 #include "worker/husk_contender.h"

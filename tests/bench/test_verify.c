@@ -6,8 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cases/array.h"
 #include "cases/data.h"
-#include "cases/op.h"
+#include "cases/ops.h"
+#include "cases/parse.h"
 #include "ref/rnn/rnn.h"
 
 // ---- rnn dir=bwd: sequences that repeat others ----

@@ -5,8 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cases/array.h"
 #include "cases/data.h"
-#include "cases/op.h"
+#include "cases/ops.h"
+#include "cases/parse.h"
 #include "cases/verdict.h"
 #include "ref/conv/conv.h"
 #include "ref/gemm/gemm.h"

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "cases/case.h"
+#include "cases/parse.h"
 #include "common/json_schema.h"
 #include "verify/results.h"
 

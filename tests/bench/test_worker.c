@@ -17,8 +17,10 @@
 #include <unistd.h>
 
 #include "cases/data.h"
-#include "cases/op.h"
+#include "cases/ops.h"
+#include "cases/parse.h"
 #include "cases/suite.h"
+#include "cases/suites.h"
 #include "cli/options.h"
 #include "fake_contender.h"
 #include "measure/contestant.h"

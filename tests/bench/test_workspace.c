@@ -10,8 +10,11 @@
 
 #include "cases/case.h"
 #include "cases/data.h"
-#include "cases/op.h"
+#include "cases/ops.h"
+#include "cases/parse.h"
+#include "cases/size.h"
 #include "cases/suite.h"
+#include "cases/suites.h"
 #include "ref/random.h"
 #include "support/support.h"
 #include "worker/husk_contender.h"

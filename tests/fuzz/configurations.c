@@ -17,6 +17,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cases/ops.h"
+#include "cases/parse.h"
 #include "common/digest.h"
 #include "common/text.h"
 #include "os/timer.h"

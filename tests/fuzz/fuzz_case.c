@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "cases/case.h"
+#include "cases/parse.h"
+#include "cases/size.h"
 #include "fuzz.h"
 
 static void expect_sizes(const bench_case *c)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cases/suite.h"
+#include "cases/suites.h"
 #include "fuzz.h"
 
 static char *print(const bench_suite *suite)

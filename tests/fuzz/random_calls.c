@@ -13,6 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cases/ops.h"
+#include "cases/parse.h"
 #include "common/text.h"
 #include "os/timer.h"
 #include "random_calls.h"

@@ -5,7 +5,8 @@
 #include <string.h>
 
 #include "cases/data.h"
-#include "common/digest.h"
+#include "cases/ops.h"
+#include "cases/output_digest.h"
 #include "random_calls.h"
 #include "worker/husk_contender.h"
 

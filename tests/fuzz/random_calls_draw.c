@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cases/ops.h"
+#include "cases/size.h"
 #include "random_calls.h"
 #include "support/generate.h"
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cases/parse.h"
 #include "common/text.h"
 #include "random_calls.h"
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/digest.h"
+#include "cases/output_digest.h"
 #include "common/text.h"
 #include "soak.h"
 #include "support/generate.h"

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "cases/data.h"
+#include "cases/array.h"
 #include "cases/op.h"
 #include "common/text.h"
 #include "ref/attention/attention.h"

@@ -2,7 +2,7 @@
 // rotary heads length d [n turned interleaved dtype dir]
 #include <stdio.h>
 
-#include "cases/data.h"
+#include "cases/array.h"
 #include "cases/op.h"
 #include "common/text.h"
 #include "ref/attention/rotary.h"

@@ -2,7 +2,7 @@
 // dropout count [percent dtype dir]
 #include <stdio.h>
 
-#include "cases/data.h"
+#include "cases/array.h"
 #include "cases/op.h"
 #include "common/text.h"
 #include "ref/elementwise/dropout.h"

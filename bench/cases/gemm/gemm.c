@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cases/data.h"
+#include "cases/array.h"
 #include "cases/op.h"
 #include "common/text.h"
 #include "ref/elementwise/activation.h"

@@ -2,7 +2,7 @@
 // concat a b [outer inner dtype dir]
 #include <stdio.h>
 
-#include "cases/data.h"
+#include "cases/array.h"
 #include "cases/op.h"
 #include "ref/layout/concat.h"
 

@@ -2,7 +2,7 @@
 // copy rows columns [outer turn dtype dir]
 #include <stdio.h>
 
-#include "cases/data.h"
+#include "cases/array.h"
 #include "cases/op.h"
 #include "common/text.h"
 #include "ref/layout/copy.h"

@@ -2,7 +2,7 @@
 // pad h w [outer width mode dtype dir]
 #include <stdio.h>
 
-#include "cases/data.h"
+#include "cases/array.h"
 #include "cases/op.h"
 #include "ref/layout/pad.h"
 

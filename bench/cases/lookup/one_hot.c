@@ -2,7 +2,7 @@
 // one_hot labels classes [dtype dir]
 #include <stdio.h>
 
-#include "cases/data.h"
+#include "cases/array.h"
 #include "cases/op.h"
 #include "ref/lookup/one_hot.h"
 #include "ref/random.h"

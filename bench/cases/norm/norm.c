@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "cases/data.h"
+#include "cases/array.h"
 #include "cases/op.h"
 #include "common/text.h"
 #include "ref/norm/norm.h"

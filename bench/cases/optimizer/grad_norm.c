@@ -2,7 +2,7 @@
 // grad_norm count [tensors kind dtype]
 #include <stdio.h>
 
-#include "cases/data.h"
+#include "cases/array.h"
 #include "cases/op.h"
 #include "ref/optimizer/grad_norm.h"
 

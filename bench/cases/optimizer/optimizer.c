@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "cases/data.h"
+#include "cases/array.h"
 #include "cases/op.h"
 #include "ref/optimizer/optimizer.h"
 

@@ -2,7 +2,7 @@
 // dequantize rows columns [per=tensor|row|column u8 dtype dir]
 #include <stdio.h>
 
-#include "cases/data.h"
+#include "cases/array.h"
 #include "cases/op.h"
 #include "ref/quantized/dequantize.h"
 #include "ref/random.h"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The operators, in the order of husk_add_op.
-#include "cases/op.h"
+#include "cases/ops.h"
 
 #include <string.h>
 
@@ -32,4 +31,14 @@ const bench_op *bench_op_find(const char *name)
             return ops[i];
     }
     return NULL;
+}
+
+const bench_field *bench_field_get(const bench_op *op, size_t index)
+{
+    size_t count = 0;
+    for (const bench_field *field = op->fields; field->key; field++) {
+        if (count++ == index)
+            return field;
+    }
+    return bench_common_field(op->common, index - count);
 }
