@@ -10,7 +10,9 @@
 
 #include <husk/husk.h>
 
+#include "cli/help.h"
 #include "cli/pages.h"
+#include "cli/parse.h"
 #include "doctor/doctor.h"
 #include "os/awake.h"
 #include "os/interrupt.h"

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Completions for bash and zsh, from the tables of commands, options, suites and operators.
+#include "cli/completions.h"
+
 #include <string.h>
 
 #include "cases/op.h"
 #include "cases/ops.h"
 #include "cases/suites.h"
-#include "cli/pages.h"
 #include "cli/table.h"
 
 static void put_suites(FILE *file)

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The help: of clbench with all that it knows, of a command with its own.
+#include "cli/help.h"
+
 #include <string.h>
 
 #include "cases/op.h"

@@ -83,11 +83,4 @@ typedef struct bench_options {
     char device_texts[BENCH_MAX_DEVICES][24]; /* wishes that "all" stands for */
 } bench_options;
 
-/* False: reason says what is wrong. */
-bool bench_cli_parse(int argc, char **argv, bench_options *options, char reason[BENCH_REASON_TEXT]);
-/* On stdout: a command's own options; of BENCH_COMMAND_STANDARD everything. */
-void bench_cli_help(bench_command command);
-/* The keys of an operator's cases: of the first word of `cases`. False: it names none. */
-bool bench_cli_help_case(const char *cases);
-
 #endif

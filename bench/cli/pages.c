@@ -7,6 +7,7 @@
 
 #include "cases/op.h"
 #include "cases/ops.h"
+#include "cli/completions.h"
 #include "cli/table.h"
 #include "common/text.h"
 

@@ -12,8 +12,4 @@
 /* False: there is no such page. */
 bool bench_cli_generate(const char *page, FILE *file);
 
-/* completions.c */
-void bench_cli_bash(FILE *file);
-void bench_cli_zsh(FILE *file);
-
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cli/options.h"
+#include "cli/parse.h"
 
 #include <string.h>
 

@@ -10,6 +10,7 @@
 #include "cases/suite.h"
 #include "cases/suites.h"
 #include "cli/options.h"
+#include "cli/parse.h"
 #include "cli/table.h"
 #include "common/text.h"
 #include "run/run.h"

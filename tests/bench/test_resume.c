@@ -16,6 +16,7 @@
 
 #include <jansson.h>
 
+#include "cli/parse.h"
 #include "fake_contender.h"
 #include "os/host.h"
 #include "os/timer.h"

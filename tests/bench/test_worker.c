@@ -22,6 +22,7 @@
 #include "cases/suite.h"
 #include "cases/suites.h"
 #include "cli/options.h"
+#include "cli/parse.h"
 #include "fake_contender.h"
 #include "measure/contestant.h"
 #include "measure/plausible.h"

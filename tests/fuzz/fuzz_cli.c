@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli/options.h"
+#include "cli/parse.h"
 #include "fuzz.h"
 #include "run/run.h"
 
