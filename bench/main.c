@@ -18,7 +18,7 @@
 #include "os/interrupt.h"
 #include "os/process.h"
 #include "run/run.h"
-#include "worker/husk_contender.h"
+#include "worker/husk_extra.h"
 #include "worker/worker.h"
 
 // A file or a worker's pipe that came to have the number of a standard descriptor would be taken for it. What stands

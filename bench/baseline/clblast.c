@@ -14,7 +14,7 @@
 #include "baseline/operand.h"
 #include "common/embedded.h"
 #include "common/json.h"
-#include "worker/husk_contender.h"
+#include "worker/husk_extra.h"
 
 typedef struct clblast_session {
     cl_device_id device;

@@ -16,7 +16,6 @@
 #include "os/terminal.h"
 #include "os/timer.h"
 #include "verify/check.h"
-#include "worker/husk_contender.h"
 
 #define CHECK_SECONDS 60.0
 

@@ -13,7 +13,7 @@
 
 #include "doctor/doctor.h"
 #include "os/process.h"
-#include "worker/husk_contender.h"
+#include "worker/husk_extra.h"
 
 // The first calls of every driver's table, in the order that cl_khr_icd lays down.
 typedef struct icd_table {

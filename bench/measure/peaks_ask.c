@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // A device's peaks as the parent process asks for them: part by part, so that it can say how far it is.
+#include "measure/peaks_ask.h"
+
 #include "measure/row.h"
-#include "worker/peaks.h"
 
 size_t bench_peaks_steps(bool quick, double *seconds)
 {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Measured peaks in words.
+#include "measure/peaks_show.h"
+
 #include <stdio.h>
 #include <string.h>
 

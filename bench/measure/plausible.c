@@ -6,7 +6,6 @@
 
 #include "measure/plausible.h"
 #include "cases/size.h"
-#include "record/results.h"
 
 double bench_peaks_bandwidth(const bench_peaks *peaks, double bytes)
 {

@@ -3,6 +3,9 @@
 #ifndef BENCH_MEASURE_PLAUSIBLE_H
 #define BENCH_MEASURE_PLAUSIBLE_H
 
+#include <stdbool.h>
+
+#include "cases/case.h"
 #include "worker/peaks.h"
 
 typedef struct bench_plausibility {
@@ -37,5 +40,9 @@ double bench_peaks_arithmetic(const bench_case *c, const char *variant, const be
 bool bench_is_on_engine(const char *variant);
 /* Bits 1 << bench_arithmetic: what has to be measured beside f32 for the case. */
 unsigned bench_wanted_arithmetic(const bench_case *c);
+
+/* Bandwidth of the level that a working set lives in, and the largest of all. */
+double bench_peaks_bandwidth(const bench_peaks *peaks, double bytes);
+double bench_peaks_largest_bandwidth(const bench_peaks *peaks);
 
 #endif

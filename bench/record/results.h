@@ -62,8 +62,4 @@ json_t *bench_results_of(const json_t *rows, size_t device);
 /* Rows in a state. */
 size_t bench_results_count(const json_t *rows, const char *state);
 
-/* Bandwidth of the level that a working set lives in, and the largest of all. */
-double bench_peaks_bandwidth(const bench_peaks *peaks, double bytes);
-double bench_peaks_largest_bandwidth(const bench_peaks *peaks);
-
 #endif

@@ -10,6 +10,8 @@
 #include "common/json.h"
 #include "common/stats.h"
 #include "common/text.h"
+#include "measure/peaks_show.h"
+#include "measure/plausible.h"
 #include "os/output.h"
 #include "os/terminal.h"
 #include "record/network.h"

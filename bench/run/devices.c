@@ -4,11 +4,14 @@
 #include <string.h>
 
 #include "common/text.h"
+#include "measure/peaks_ask.h"
+#include "measure/peaks_show.h"
 #include "measure/row.h"
 #include "os/interrupt.h"
 #include "os/steps.h"
 #include "os/terminal.h"
 #include "run/run.h"
+#include "worker/measure_peaks.h"
 #include "worker/peaks.h"
 
 #define ENGINES_SECONDS 0.5 // to ask one device for its engines, with what that compiles there already

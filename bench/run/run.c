@@ -12,6 +12,7 @@
 #include "common/json.h"
 #include "common/text.h"
 #include "compare/history.h"
+#include "measure/peaks_ask.h"
 #include "measure/plausible.h"
 #include "os/awake.h"
 #include "os/host.h"
@@ -26,6 +27,8 @@
 #include "run/dry_run.h"
 #include "run/overhead.h"
 #include "run/rounds.h"
+#include "worker/contender.h"
+#include "worker/measure_peaks.h"
 
 #define STANDARD_BUDGET 60.0
 #define STANDARD_ROUNDS 3

@@ -13,7 +13,6 @@
 #include "cases/ops.h"
 #include "common/text.h"
 #include "os/timer.h"
-#include "worker/peaks.h"
 
 typedef struct husk_state {
     bench_husk_job job;

@@ -10,6 +10,7 @@
 #include "cases/husk_job.h"
 #include "worker/builds.h"
 #include "worker/contender.h"
+#include "worker/meter.h"
 
 typedef struct bench_husk_session {
     husk_device_list *list; /* NULL when there is no platform */
@@ -20,7 +21,7 @@ typedef struct bench_husk_session {
     husk_error error;
     bench_builds builds;       /* that are under way */
     uint64_t open_ns;          /* what listing the devices and creating context and queue took */
-    struct bench_meter *meter; /* bench/worker/peaks.h; made when first asked for */
+    bench_meter *meter;        /* made when first asked for */
     const bench_husk_job *job; /* of the case prepared last; NULL: there is none */
 } bench_husk_session;
 
@@ -29,15 +30,5 @@ bench_husk_job *bench_husk_job_of(void *state);
 
 /* The plan that computes the job's case, of a call the last one; NULL where several do: none tells about all. */
 const husk_plan *bench_husk_plan(const bench_husk_job *job);
-
-/*
- * bench_worker_extra of husk's worker: "hello" (device, notes, status), "devices", "prewarm", "peaks",
- * "sentinel", "trust", "memory", "overhead", "first", "tuning".
- */
-json_t *bench_husk_extra(void *session, const char *what, json_t *request);
-
-/* A device's traits, and the list's notes, as JSON. */
-json_t *bench_device_json(const husk_device *device);
-json_t *bench_notes_json(const husk_device_list *list);
 
 #endif

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What only husk's own worker can answer: devices, notes, peaks, the sentinel, prewarming, memory, overhead.
+#include "worker/husk_extra.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,8 +10,10 @@
 #include "cases/parse.h"
 #include "common/text.h"
 #include "os/timer.h"
-#include "run/overhead.h"
 #include "worker/husk_contender.h"
+#include "worker/measure_peaks.h"
+#include "worker/meter.h"
+#include "worker/overhead.h"
 #include "worker/peaks.h"
 #include "worker/tuning.h"
 
@@ -288,7 +292,7 @@ json_t *bench_husk_extra(void *session, const char *what, json_t *request)
         return overhead ? json_pack("{s:s, s:o}", "answer", "ok", "overhead", overhead) : failure(reason);
     }
     if (!s->meter && (!strcmp(what, "peaks") || !strcmp(what, "sentinel") || !strcmp(what, "trust")))
-        s->meter = bench_meter_create(s, wanted, reason);
+        s->meter = bench_meter_create(s->context, wanted, reason);
     if (!strcmp(what, "peaks")) {
         const json_t *part = json_object_get(request, "part");
         const bench_peaks_wish wish = {

@@ -1,16 +1,33 @@
 /* SPDX-License-Identifier: MIT */
-/* bench/worker/meter.h: the inside of what bench/worker/peaks.h declares, for its own files. */
+/* bench/worker/meter.h: what peaks are measured with: a queue, kernels and memory of a device. */
 #ifndef BENCH_WORKER_METER_H
 #define BENCH_WORKER_METER_H
 
 #include <husk/opencl.h>
 
+#include <stdbool.h>
+
+#include "common/text.h"
 #include "worker/peaks.h"
 
 #define BENCH_MOVES 3
 
-struct bench_meter {
-    const bench_husk_session *session;
+/*
+ * What moves memory fastest differs: the best of these is the bandwidth of a size. Stores past the caches and reading
+ * alone matter where caches end.
+ */
+typedef struct bench_move_kind {
+    const char *kernel;
+    int buffers;       /* that the working set divides into */
+    size_t from_bytes; /* measured for working sets of at least so many */
+} bench_move_kind;
+
+extern const bench_move_kind bench_move_kinds[BENCH_MOVES];
+
+#define BENCH_LOCAL_BYTES 8192 /* of local memory that its kernel has */
+
+typedef struct bench_meter {
+    husk_context *husk;
     const husk_device_traits *traits;
     cl_context context;
     cl_command_queue queue; /* with profiling where the device can */
@@ -23,7 +40,12 @@ struct bench_meter {
     int vector, group, groups_a_unit;
     cl_int sentinel_rounds, memory_rounds; /* 0: not found yet */
     bench_peaks measured; /* of the parts that were asked for one after another */
-};
+} bench_meter;
+
+/* Build the kernels on the session's context; wanted as in bench_peaks_wish. NULL with reason. */
+bench_meter *bench_meter_create(husk_context *context, unsigned wanted,
+                                char reason[BENCH_REASON_TEXT]);
+void bench_meter_release(bench_meter *meter);
 
 /* True, with reason, where the call failed. */
 bool bench_meter_failed(cl_int error, const char *call, char reason[BENCH_REASON_TEXT]);
@@ -37,14 +59,5 @@ size_t bench_meter_step(size_t groups);
 /* Wall time of one launch; by_event, when not NULL, receives the device's own figure. */
 bool bench_meter_time(bench_meter *meter, cl_kernel kernel, size_t groups, double *ns, double *by_event,
                       char reason[BENCH_REASON_TEXT]);
-
-/* bench/worker/peaks_more.c: what there is beside f32 and global memory. False: reason. */
-void bench_meter_make_more(bench_meter *meter);
-bool bench_meter_arithmetic(bench_meter *meter, bool quick, unsigned wanted, bench_peaks *peaks,
-                            char reason[BENCH_REASON_TEXT]);
-bool bench_meter_local(bench_meter *meter, bench_peaks *peaks, char reason[BENCH_REASON_TEXT]);
-bool bench_meter_transfers(bench_meter *meter, bench_peaks *peaks, char reason[BENCH_REASON_TEXT]);
-bool bench_meter_round_trip(bench_meter *meter, bench_peaks *peaks, char reason[BENCH_REASON_TEXT]);
-void bench_meter_engines(bench_meter *meter, bench_peaks *peaks);
 
 #endif

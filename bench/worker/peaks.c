@@ -1,467 +1,84 @@
 // SPDX-License-Identifier: MIT
 #include "worker/peaks.h"
 
-#include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "common/embedded.h"
-#include "common/text.h"
-#include "os/timer.h"
-#include "worker/meter.h"
-
-#define FMA_PER_ROUND (12 * 4)
-#define SENTINEL_NS   10e6
-#define MEMORY_SENTINEL_NS 3e6
-#define MAX_COPY_NS   500e6
-
-// What moves memory fastest differs: the best of these is the bandwidth of a size. Stores past the caches and reading
-// alone matter where caches end.
-enum { MOVES = BENCH_MOVES };
-static const struct {
-    const char *kernel;
-    int buffers;       // that the working set divides into
-    size_t from_bytes; // measured for working sets of at least so many
-} move_kinds[MOVES] = {
-    {"husk_bench_copy", 2, 0},
-    {"husk_bench_stream", 2, (size_t)16 << 20},
-    {"husk_bench_read", 1, (size_t)1 << 20},
-};
-
-bool bench_meter_failed(cl_int error, const char *call, char reason[BENCH_REASON_TEXT])
+const char *bench_arithmetic_name(bench_arithmetic arithmetic)
 {
-    if (error != CL_SUCCESS)
-        snprintf(reason, BENCH_REASON_TEXT, "measuring the device's peaks: %s failed with OpenCL error %d",
-                 call, error);
-    return error != CL_SUCCESS;
+    static const char *const names[BENCH_ARITHMETICS] = {"f64", "f16", "i8"};
+    return names[arithmetic];
 }
 
-size_t bench_meter_groups(const bench_meter *m)
+const char *bench_transfer_name(bench_transfer transfer)
 {
-    size_t units = m->traits->compute_units ? m->traits->compute_units : 1;
-    return units * (size_t)m->groups_a_unit;
+    static const char *const names[BENCH_TRANSFERS] = {"to_device", "to_device_pinned", "from_device",
+                                                       "from_device_pinned"};
+    return names[transfer];
 }
 
-static bool have_common_factor(size_t a, size_t b)
+static void put(json_t *object, const char *key, double value)
 {
-    while (b) {
-        const size_t rest = a % b;
-        a = b;
-        b = rest;
+    json_object_set_new(object, key, value > 0 ? json_real(value) : json_null());
+}
+
+json_t *bench_peaks_json(const bench_peaks *peaks)
+{
+    json_t *reply = json_object(), *copy = json_array(), *arithmetic = json_object(),
+           *transfers = json_object(), *engines = json_array();
+    json_object_set_new(reply, "fma_gflops", json_real(peaks->fma_gflops));
+    put(arithmetic, "f32", peaks->fma_gflops);
+    for (int i = 0; i < BENCH_ARITHMETICS; i++)
+        put(arithmetic, bench_arithmetic_name((bench_arithmetic)i), peaks->arithmetic[i]);
+    json_object_set_new(reply, "arithmetic", arithmetic);
+    for (int i = 0; i < peaks->engine_count; i++)
+        json_array_append_new(engines,
+                              json_pack("{s:s, s:s, s:f}", "name", peaks->engines[i].name, "dtype",
+                                        peaks->engines[i].dtype, "gflops", peaks->engines[i].gflops));
+    json_object_set_new(reply, "engines", engines);
+    for (int i = 0; i < peaks->copy_count; i++)
+        json_array_append_new(copy, json_pack("{s:f, s:f}", "bytes", peaks->copy[i].bytes, "gbytes_per_s",
+                                              peaks->copy[i].gbytes_per_s));
+    json_object_set_new(reply, "copy", copy);
+    put(reply, "local_gbytes_per_s", peaks->local_gbytes_per_s);
+    for (int i = 0; i < BENCH_TRANSFERS; i++)
+        put(transfers, bench_transfer_name((bench_transfer)i), peaks->transfers[i]);
+    json_object_set_new(reply, "transfer_gbytes_per_s", transfers);
+    json_object_set_new(reply, "launch_ns", json_real(peaks->launch_ns));
+    put(reply, "round_trip_ns", peaks->round_trip_ns);
+    json_object_set_new(reply, "trust_ratio", json_real(peaks->trust_ratio));
+    return reply;
+}
+
+static double number_of(const json_t *object, const char *key)
+{
+    return json_number_value(json_object_get(object, key));
+}
+
+void bench_read_peaks(const json_t *json, bench_peaks *peaks)
+{
+    const json_t *copy = json_object_get(json, "copy"), *arithmetic = json_object_get(json, "arithmetic");
+    const json_t *transfers = json_object_get(json, "transfer_gbytes_per_s"),
+                 *engines = json_object_get(json, "engines");
+    peaks->fma_gflops = number_of(json, "fma_gflops");
+    peaks->launch_ns = number_of(json, "launch_ns");
+    peaks->round_trip_ns = number_of(json, "round_trip_ns");
+    peaks->trust_ratio = number_of(json, "trust_ratio");
+    peaks->local_gbytes_per_s = number_of(json, "local_gbytes_per_s");
+    for (int i = 0; i < BENCH_ARITHMETICS; i++)
+        peaks->arithmetic[i] = number_of(arithmetic, bench_arithmetic_name((bench_arithmetic)i));
+    for (int i = 0; i < BENCH_TRANSFERS; i++)
+        peaks->transfers[i] = number_of(transfers, bench_transfer_name((bench_transfer)i));
+    for (size_t i = 0; i < json_array_size(copy) && i < BENCH_COPY_SIZES; i++) {
+        peaks->copy[i].bytes = number_of(json_array_get(copy, i), "bytes");
+        peaks->copy[i].gbytes_per_s = number_of(json_array_get(copy, i), "gbytes_per_s");
+        peaks->copy_count = (int)i + 1;
     }
-    return a > 1;
-}
-
-// By the golden section windows lie as far from those before them as they can.
-size_t bench_meter_step(size_t groups)
-{
-    size_t step = (size_t)(0.6180339887 * (double)groups + 0.5);
-    while (step > 1 && have_common_factor(groups, step))
-        --step;
-    return step;
-}
-
-static bool build(bench_meter *m, cl_device_id device, unsigned wanted, char reason[BENCH_REASON_TEXT])
-{
-    const char *source = bench_embedded_text("kernels/peaks.cl");
-    char options[128];
-    cl_int error = CL_INVALID_PROGRAM;
-    // Asked of the library, which asks the device: a compiler that does not know its processor's name says less.
-    const bool has_dot = (wanted & 1u << BENCH_PEAK_I8) &&
-                         husk_context_has(m->session->context, HUSK_FEATURE_DOT_I8);
-    snprintf(options, sizeof options, "-cl-std=CL1.2 -DVW=%d -DWG=%d%s%s%s", m->vector, m->group,
-             m->traits->has_f64 ? " -DHAS_F64" : "", m->traits->has_f16 ? " -DHAS_F16" : "",
-             has_dot ? " -DHAS_DOT" : "");
-    if (source)
-        m->program = clCreateProgramWithSource(m->context, 1, &source, NULL, &error);
-    if (bench_meter_failed(error, "clCreateProgramWithSource", reason))
-        return false;
-    error = clBuildProgram(m->program, 1, &device, options, NULL, NULL);
-    if (error != CL_SUCCESS) { // the rest is worth less than what every device has
-        bench_append(options, sizeof options, " -DPLAIN");
-        error = clBuildProgram(m->program, 1, &device, options, NULL, NULL);
+    for (size_t i = 0; i < json_array_size(engines) && i < BENCH_ENGINE_PEAKS; i++) {
+        const char *name = json_string_value(json_object_get(json_array_get(engines, i), "name"));
+        const char *dtype = json_string_value(json_object_get(json_array_get(engines, i), "dtype"));
+        snprintf(peaks->engines[i].name, sizeof peaks->engines[i].name, "%s", name ? name : "");
+        snprintf(peaks->engines[i].dtype, sizeof peaks->engines[i].dtype, "%s", dtype ? dtype : "");
+        peaks->engines[i].gflops = number_of(json_array_get(engines, i), "gflops");
+        peaks->engine_count = (int)i + 1;
     }
-    if (bench_meter_failed(error, "clBuildProgram", reason))
-        return false;
-    m->fma = clCreateKernel(m->program, "husk_bench_fma", &error);
-    if (bench_meter_failed(error, "clCreateKernel", reason))
-        return false;
-    for (int i = 0; i < MOVES; i++) {
-        m->moves[i] = clCreateKernel(m->program, move_kinds[i].kernel, &error);
-        if (bench_meter_failed(error, "clCreateKernel", reason))
-            return false;
-    }
-    return true;
-}
-
-// At most 128 MiB written and twice as much read, of what one buffer may have a quarter and a half: past any last-level
-// cache that is common.
-static bool make_buffers(bench_meter *m, char reason[BENCH_REASON_TEXT])
-{
-    m->buffer_bytes = (size_t)128 << 20;
-    while (m->buffer_bytes > m->traits->max_allocation / 4 || m->buffer_bytes > m->traits->global_memory / 16)
-        m->buffer_bytes /= 2;
-    cl_int error = CL_SUCCESS;
-    m->from = clCreateBuffer(m->context, CL_MEM_READ_WRITE, 2 * m->buffer_bytes, NULL, &error);
-    if (bench_meter_failed(error, "clCreateBuffer", reason))
-        return false;
-    m->to = clCreateBuffer(m->context, CL_MEM_READ_WRITE, m->buffer_bytes, NULL, &error);
-    if (bench_meter_failed(error, "clCreateBuffer", reason))
-        return false;
-    const cl_float one = 1;
-    error = clEnqueueFillBuffer(m->queue, m->from, &one, sizeof one, 0, 2 * m->buffer_bytes, 0, NULL, NULL);
-    if (error == CL_SUCCESS)
-        error = clEnqueueFillBuffer(m->queue, m->to, &one, sizeof one, 0, m->buffer_bytes, 0, NULL, NULL);
-    if (error == CL_SUCCESS)
-        error = clFinish(m->queue);
-    return !bench_meter_failed(error, "clEnqueueFillBuffer", reason);
-}
-
-bench_meter *bench_meter_create(const bench_husk_session *session, unsigned wanted, char reason[BENCH_REASON_TEXT])
-{
-    if (husk_context_traits(session->context)->device_class == HUSK_DEVICE_SIMULATOR) {
-        bench_explain(reason, BENCH_REASON_TEXT, "the speed of a simulator means nothing");
-        return NULL;
-    }
-    bench_meter *m = calloc(1, sizeof *m);
-    if (!m)
-        return NULL;
-    m->session = session;
-    m->traits = husk_context_traits(session->context);
-    m->context = husk_context_opencl(session->context);
-    bool is_cpu = m->traits->device_class == HUSK_DEVICE_CPU;
-    m->vector = is_cpu && m->traits->vector_width >= 4 ? (int)m->traits->vector_width : 4;
-    m->group = is_cpu ? 1 : m->traits->work_group >= 256 ? 256 : (int)m->traits->work_group;
-    m->groups_a_unit = is_cpu ? 4 : 16;
-    cl_device_id device = husk_context_opencl_device(session->context);
-    cl_int error = CL_SUCCESS;
-    m->queue = clCreateCommandQueue(m->context, device, CL_QUEUE_PROFILING_ENABLE, &error);
-    m->has_profiling = error == CL_SUCCESS;
-    if (error != CL_SUCCESS)
-        m->queue = clCreateCommandQueue(m->context, device, 0, &error);
-    if (bench_meter_failed(error, "clCreateCommandQueue", reason) || !build(m, device, wanted, reason) ||
-        !make_buffers(m, reason)) {
-        bench_meter_release(m);
-        return NULL;
-    }
-    bench_meter_make_more(m);
-    return m;
-}
-
-void bench_meter_release(bench_meter *m)
-{
-    if (!m)
-        return;
-    if (m->from)
-        clReleaseMemObject(m->from);
-    if (m->to)
-        clReleaseMemObject(m->to);
-    if (m->fma)
-        clReleaseKernel(m->fma);
-    for (int i = 0; i < MOVES; i++) {
-        if (m->moves[i])
-            clReleaseKernel(m->moves[i]);
-    }
-    for (int i = 0; i < BENCH_ARITHMETICS; i++) {
-        if (m->arithmetic[i])
-            clReleaseKernel(m->arithmetic[i]);
-    }
-    if (m->local)
-        clReleaseKernel(m->local);
-    if (m->program)
-        clReleaseProgram(m->program);
-    if (m->queue)
-        clReleaseCommandQueue(m->queue);
-    free(m);
-}
-
-bool bench_meter_time(bench_meter *m, cl_kernel kernel, size_t groups, double *ns, double *by_event,
-                      char reason[BENCH_REASON_TEXT])
-{
-    size_t global = groups * (size_t)m->group, local = (size_t)m->group;
-    cl_event event = NULL;
-    cl_ulong start = 0, end = 0;
-    uint64_t before = bench_now_ns();
-    cl_int error =
-        clEnqueueNDRangeKernel(m->queue, kernel, 1, NULL, &global, &local, 0, NULL, by_event ? &event : NULL);
-    if (error == CL_SUCCESS)
-        error = clFinish(m->queue);
-    *ns = (double)(bench_now_ns() - before);
-    if (by_event) { // a device that has such queues and no times for them is timed by the wall clock, as all are
-        const bool is_timed =
-            error == CL_SUCCESS &&
-            clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_START, sizeof start, &start, NULL) == CL_SUCCESS &&
-            clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_END, sizeof end, &end, NULL) == CL_SUCCESS;
-        *by_event = is_timed && end > start ? (double)(end - start) : 0;
-    }
-    if (event)
-        clReleaseEvent(event);
-    return !bench_meter_failed(error, "a kernel", reason);
-}
-
-static bool set_fma(bench_meter *m, cl_int rounds, char reason[BENCH_REASON_TEXT])
-{
-    const cl_float a = 0.999f, b = 0.001f;
-    cl_int error = clSetKernelArg(m->fma, 0, sizeof m->to, &m->to);
-    error |= clSetKernelArg(m->fma, 1, sizeof rounds, &rounds);
-    error |= clSetKernelArg(m->fma, 2, sizeof a, &a);
-    error |= clSetKernelArg(m->fma, 3, sizeof b, &b);
-    return !bench_meter_failed(error, "clSetKernelArg", reason);
-}
-
-static double fma_flops(const bench_meter *m, cl_int rounds)
-{
-    return 2.0 * FMA_PER_ROUND * rounds * m->vector * m->group * (double)bench_meter_groups(m);
-}
-
-// Rounds that make the kernel last about so long.
-static bool find_rounds(bench_meter *m, double wanted_ns, cl_int *rounds, char reason[BENCH_REASON_TEXT])
-{
-    double ns = 0, again = 0;
-    // The first launch may compile: some drivers make a kernel ready for a grid only when they see it.
-    if (!set_fma(m, 1, reason) || !bench_meter_time(m, m->fma, bench_meter_groups(m), &ns, NULL, reason))
-        return false;
-    for (*rounds = 256; *rounds < 1 << 26; *rounds *= 2) {
-        if (!set_fma(m, *rounds, reason) ||
-            !bench_meter_time(m, m->fma, bench_meter_groups(m), &ns, NULL, reason))
-            return false;
-        if (ns > wanted_ns / 4 && !bench_meter_time(m, m->fma, bench_meter_groups(m), &again, NULL, reason))
-            return false;
-        if (ns > wanted_ns / 4 && again > wanted_ns / 4) // twice: a hiccup must not end it
-            break;
-    }
-    ns = again > 0 && again < ns ? again : ns;
-    double scaled = *rounds * wanted_ns / ns;
-    *rounds = scaled > 1 << 28 ? 1 << 28 : (cl_int)scaled + 1;
-    return true;
-}
-
-static bool measure_fma(bench_meter *m, bool quick, bench_peaks *peaks, char reason[BENCH_REASON_TEXT])
-{
-    if (!find_rounds(m, SENTINEL_NS, &m->sentinel_rounds, reason))
-        return false;
-    for (int i = 0; i < (quick ? 4 : 8); i++) {
-        double ns, gflops;
-        if (!bench_meter_sentinel(m, &ns, &gflops, reason))
-            return false;
-        if (gflops > peaks->fma_gflops)
-            peaks->fma_gflops = gflops;
-    }
-    return true;
-}
-
-bool bench_meter_sentinel(bench_meter *m, double *ns, double *gflops, char reason[BENCH_REASON_TEXT])
-{
-    if (!m->sentinel_rounds && !find_rounds(m, SENTINEL_NS, &m->sentinel_rounds, reason))
-        return false;
-    for (int attempt = 0; attempt < 3; attempt++) {
-        if (!set_fma(m, m->sentinel_rounds, reason) ||
-            !bench_meter_time(m, m->fma, bench_meter_groups(m), ns, NULL, reason))
-            return false;
-        // Found while something else ran, it is too short, and its rate would be that of launches.
-        if (*ns > SENTINEL_NS / 2 || m->sentinel_rounds > 1 << 26)
-            break;
-        m->sentinel_rounds = (cl_int)(m->sentinel_rounds * fmin(SENTINEL_NS / *ns, 4)) + 1;
-    }
-    *gflops = fma_flops(m, m->sentinel_rounds) / *ns;
-    return true;
-}
-
-static bool time_move(bench_meter *m, int kind, size_t bytes, cl_int rounds, double *ns, double *moved,
-                      char reason[BENCH_REASON_TEXT])
-{
-    // One group a compute unit on CPUs, so that a small working set stays in that core's own cache. GPUs have caches
-    // of all units, and may have more groups than are under way.
-    const bool is_cpu = m->group == 1;
-    const size_t groups = is_cpu ? bench_meter_groups(m) / (size_t)m->groups_a_unit : bench_meter_groups(m);
-    const cl_int step = is_cpu ? 0 : (cl_int)bench_meter_step(groups);
-    const size_t each = bytes / (size_t)move_kinds[kind].buffers;
-    cl_long vectors = (cl_long)(each / (sizeof(cl_float) * (size_t)m->vector) / groups);
-    vectors = vectors > 0 ? vectors : 1;
-    cl_kernel kernel = m->moves[kind];
-    cl_int error = clSetKernelArg(kernel, 0, sizeof m->from, &m->from);
-    error |= clSetKernelArg(kernel, 1, sizeof m->to, &m->to);
-    error |= clSetKernelArg(kernel, 2, sizeof vectors, &vectors);
-    error |= clSetKernelArg(kernel, 3, sizeof rounds, &rounds);
-    error |= clSetKernelArg(kernel, 4, sizeof step, &step);
-    *moved = move_kinds[kind].buffers * (double)vectors * (double)groups * (double)sizeof(cl_float) *
-             m->vector * rounds;
-    return !bench_meter_failed(error, "clSetKernelArg", reason) &&
-           bench_meter_time(m, kernel, groups, ns, NULL, reason);
-}
-
-// Copying all that the two buffers hold, which no cache does: once, but for a few milliseconds at least.
-bool bench_meter_memory_sentinel(bench_meter *m, double *gbytes_per_s, char reason[BENCH_REASON_TEXT])
-{
-    const size_t bytes = 2 * m->buffer_bytes;
-    double ns = 0, moved = 0;
-    if (!m->memory_rounds) {
-        if (!time_move(m, 0, bytes, 1, &ns, &moved, reason) || // may compile
-            !time_move(m, 0, bytes, 1, &ns, &moved, reason))
-            return false;
-        m->memory_rounds = ns < MEMORY_SENTINEL_NS ? (cl_int)(MEMORY_SENTINEL_NS / ns) + 1 : 1;
-    }
-    for (int attempt = 0; attempt < 3; attempt++) {
-        if (!time_move(m, 0, bytes, m->memory_rounds, &ns, &moved, reason))
-            return false;
-        // Found while the memory's clock was low or something else ran, it is too short, as of the sentinel.
-        if (ns > MEMORY_SENTINEL_NS / 2 || m->memory_rounds > 1 << 20)
-            break;
-        m->memory_rounds = (cl_int)(m->memory_rounds * fmin(MEMORY_SENTINEL_NS / ns, 8)) + 1;
-    }
-    *gbytes_per_s = moved / ns;
-    return true;
-}
-
-static bool measure_move(bench_meter *m, int kind, bool quick, size_t bytes, double *best,
-                         char reason[BENCH_REASON_TEXT])
-{
-    double ns = 0, moved = 0;
-    cl_int rounds = 1;
-    if (!time_move(m, kind, bytes, 1, &ns, &moved, reason)) // may compile
-        return false;
-    for (; rounds < 1 << 24; rounds *= 2) {
-        if (!time_move(m, kind, bytes, rounds, &ns, &moved, reason))
-            return false;
-        if (ns > 4e6)
-            break;
-    }
-    for (int i = 0; i < (quick ? 3 : 6); i++) {
-        if (!time_move(m, kind, bytes, rounds, &ns, &moved, reason))
-            return false;
-        if (moved / ns > *best)
-            *best = moved / ns;
-    }
-    return true;
-}
-
-static bool measure_copy(bench_meter *m, bool quick, bench_peaks *peaks, char reason[BENCH_REASON_TEXT])
-{
-    static const size_t sizes[BENCH_COPY_SIZES] = {(size_t)32 << 10, (size_t)256 << 10, (size_t)1 << 20,
-                                                   (size_t)4 << 20,  (size_t)16 << 20,  (size_t)64 << 20,
-                                                   (size_t)256 << 20};
-    for (int i = 0; i < BENCH_COPY_SIZES && sizes[i] <= 2 * m->buffer_bytes; i++) {
-        double best = 0;
-        for (int kind = 0; kind < MOVES; kind++) {
-            if (sizes[i] >= move_kinds[kind].from_bytes &&
-                !measure_move(m, kind, quick, sizes[i], &best, reason))
-                return false;
-        }
-        peaks->copy[peaks->copy_count].bytes = (double)sizes[i];
-        peaks->copy[peaks->copy_count++].gbytes_per_s = best;
-        if ((double)sizes[i] / best >
-            MAX_COPY_NS) // the next would take several times as long: a very slow device
-            break;
-    }
-    return true;
-}
-
-static bool measure_launch(bench_meter *m, bench_peaks *peaks, char reason[BENCH_REASON_TEXT])
-{
-    peaks->launch_ns = 1e18;
-    if (!set_fma(m, 1, reason))
-        return false;
-    for (int i = 0; i < 50; i++) {
-        double ns;
-        if (!bench_meter_time(m, m->fma, 1, &ns, NULL, reason))
-            return false;
-        if (i > 0 && ns < peaks->launch_ns)
-            peaks->launch_ns = ns;
-    }
-    return true;
-}
-
-// One kernel of 50 ms or more, by event and by wall.
-bool bench_meter_trust(bench_meter *m, double *ratio, char reason[BENCH_REASON_TEXT])
-{
-    double ns = 0, by_event = 0;
-    *ratio = 0;
-    if (!m->has_profiling)
-        return true;
-    if (!m->sentinel_rounds && !find_rounds(m, SENTINEL_NS, &m->sentinel_rounds, reason))
-        return false;
-    cl_int rounds = m->sentinel_rounds < 1 << 27 ? 6 * m->sentinel_rounds : m->sentinel_rounds;
-    for (int attempt = 0; attempt < 3; attempt++) {
-        if (!set_fma(m, rounds, reason) ||
-            !bench_meter_time(m, m->fma, bench_meter_groups(m), &ns, &by_event, reason))
-            return false;
-        *ratio = by_event / ns;
-        if (*ratio > 0.8 && *ratio < 1.25)
-            break; // anything else is said only when it lasts: other work on the machine delays a finish
-    }
-    return true;
-}
-
-// ---- the parts, in their order ----
-
-static bool do_arithmetic(bench_meter *m, const bench_peaks_wish *wish, bench_peaks *peaks,
-                          char reason[BENCH_REASON_TEXT])
-{
-    return measure_fma(m, wish->quick, peaks, reason) &&
-           bench_meter_arithmetic(m, wish->quick, wish->arithmetic, peaks, reason);
-}
-
-static bool do_memory(bench_meter *m, const bench_peaks_wish *wish, bench_peaks *peaks,
-                      char reason[BENCH_REASON_TEXT])
-{
-    return measure_copy(m, wish->quick, peaks, reason);
-}
-
-static bool do_clock(bench_meter *m, const bench_peaks_wish *wish, bench_peaks *peaks,
-                     char reason[BENCH_REASON_TEXT])
-{
-    (void)wish;
-    return measure_launch(m, peaks, reason) && bench_meter_trust(m, &peaks->trust_ratio, reason) &&
-           bench_meter_round_trip(m, peaks, reason);
-}
-
-static bool do_transfers(bench_meter *m, const bench_peaks_wish *wish, bench_peaks *peaks,
-                         char reason[BENCH_REASON_TEXT])
-{
-    return wish->quick || (bench_meter_local(m, peaks, reason) && bench_meter_transfers(m, peaks, reason));
-}
-
-static bool do_engines(bench_meter *m, const bench_peaks_wish *wish, bench_peaks *peaks,
-                       char reason[BENCH_REASON_TEXT])
-{
-    (void)reason;
-    if (!wish->quick)
-        bench_meter_engines(m, peaks);
-    return true;
-}
-
-static const struct {
-    const char *what;
-    double seconds, quick_seconds; // on a CPU of two cores, programs compiled before
-    bool (*measure)(bench_meter *, const bench_peaks_wish *, bench_peaks *, char[BENCH_REASON_TEXT]);
-} parts[] = {
-    {"arithmetic", 1, 0.4, do_arithmetic},
-    {"memory and caches", 1.5, 0.7, do_memory},
-    {"launches and the clock", 0.2, 0.2, do_clock},
-    {"local memory and transfers", 0.5, 0, do_transfers},
-    {"matrix engines", 2, 0, do_engines},
-};
-
-const char *bench_peaks_part(size_t index, bool quick, double *seconds)
-{
-    if (index >= sizeof parts / sizeof *parts || (quick && parts[index].quick_seconds <= 0))
-        return NULL;
-    *seconds = quick ? parts[index].quick_seconds : parts[index].seconds;
-    return parts[index].what;
-}
-
-bool bench_meter_peaks(bench_meter *m, const bench_peaks_wish *wish, bench_peaks *peaks,
-                       char reason[BENCH_REASON_TEXT])
-{
-    const size_t count = sizeof parts / sizeof *parts;
-    bool good = true;
-    if (wish->part <= 0)
-        memset(&m->measured, 0, sizeof m->measured);
-    for (size_t i = 0; i < count && good; i++) {
-        if (wish->part < 0 || (size_t)wish->part == i)
-            good = parts[i].measure(m, wish, &m->measured, reason);
-    }
-    *peaks = m->measured;
-    return good;
 }

@@ -8,11 +8,7 @@
 #ifndef BENCH_WORKER_PEAKS_H
 #define BENCH_WORKER_PEAKS_H
 
-#include <stdbool.h>
-
-#include "os/process.h"
-#include "os/steps.h"
-#include "worker/husk_contender.h"
+#include <jansson.h>
 
 #define BENCH_COPY_SIZES   7
 #define BENCH_ENGINE_PEAKS 8
@@ -55,46 +51,11 @@ typedef struct bench_peaks {
     double trust_ratio; /* time by events / time by the wall clock of one long kernel; 0: no events */
 } bench_peaks;
 
-typedef struct bench_meter bench_meter;
-
-/* Build the kernels on the session's context; wanted as in bench_peaks_wish. NULL with reason. */
-bench_meter *bench_meter_create(const bench_husk_session *session, unsigned wanted,
-                                char reason[BENCH_REASON_TEXT]);
-void bench_meter_release(bench_meter *meter);
-typedef struct bench_peaks_wish {
-    bool quick;          /* fewer repetitions, and neither local memory, transfers nor engines */
-    unsigned arithmetic; /* bits 1 << bench_arithmetic */
-    int part;            /* one part alone, after those before it; negative: all of them */
-} bench_peaks_wish;
-
-/* What a part measures, and the seconds that it usually takes; NULL past the last one. */
-const char *bench_peaks_part(size_t index, bool quick, double *seconds);
-bool bench_meter_peaks(bench_meter *meter, const bench_peaks_wish *wish, bench_peaks *peaks,
-                       char reason[BENCH_REASON_TEXT]);
-/* About 10 ms of multiply-adds: its time, and the GFLOP/s it reached. */
-bool bench_meter_sentinel(bench_meter *meter, double *ns, double *gflops, char reason[BENCH_REASON_TEXT]);
-
-/* The same for memory: copying more than caches hold. GB/s, read and written. */
-bool bench_meter_memory_sentinel(bench_meter *meter, double *gbytes_per_s, char reason[BENCH_REASON_TEXT]);
-/* One long kernel's time by events over that by the wall clock; 0: the device times no events. */
-bool bench_meter_trust(bench_meter *meter, double *ratio, char reason[BENCH_REASON_TEXT]);
-
 /* "f64", "f16", "i8"; "to_device" and so on: names in the JSON document. */
 const char *bench_arithmetic_name(bench_arithmetic arithmetic);
 const char *bench_transfer_name(bench_transfer transfer);
 /* The reply to "peaks", and what it says. */
 json_t *bench_peaks_json(const bench_peaks *peaks);
 void bench_read_peaks(const json_t *json, bench_peaks *peaks);
-
-/* bench/measure/peaks_ask.c: in the parent process. How many steps it takes, and how many seconds usually. */
-size_t bench_peaks_steps(bool quick, double *seconds);
-/*
- * Ask husk's worker for all parts, each a step of its own and answered within seconds; name is what is measured. NULL
- * with reason.
- */
-json_t *bench_peaks_ask(bench_process *husk, const char *name, const bench_peaks_wish *wish, double seconds,
-                        bench_steps *steps, char reason[BENCH_REASON_TEXT]);
-/* Lines for people, what was not measured left out. */
-void bench_print_peaks(const bench_peaks *peaks, const char *indent);
 
 #endif

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "run/overhead.h"
+#include "worker/overhead.h"
 
 // A sanitizer checks every access of ours and none of the driver's: its time is then no call's.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)

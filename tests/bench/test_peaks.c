@@ -12,6 +12,7 @@
 #include "support/main.h"
 #include "worker/husk_contender.h"
 #include "worker/meter.h"
+#include "worker/peaks_more.h"
 
 // As on a device that has cl_khr_integer_dot_product; the product is a plain one.
 static const char *const dot_options = "-cl-std=CL1.2 -DVW=4 -DWG=64 -Dcl_khr_integer_dot_product "

@@ -13,7 +13,7 @@
 #include "cases/suites.h"
 #include "support/support.h"
 #include "verify/check.h"
-#include "worker/husk_contender.h"
+#include "worker/husk_extra.h"
 #include "worker/worker.h"
 
 enum { MOST_ROWS = 64, MOST_VARIANTS = 16 };

@@ -18,7 +18,7 @@
 #include "common/text.h"
 #include "os/timer.h"
 #include "random_calls.h"
-#include "worker/husk_contender.h"
+#include "worker/contender.h"
 
 enum { BURST = 24, HOPELESS = 3, SECONDS_A_CALL = 600, EXIT_STOPPED = 3 };
 

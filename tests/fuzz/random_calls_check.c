@@ -8,7 +8,7 @@
 #include "cases/ops.h"
 #include "cases/output_digest.h"
 #include "random_calls.h"
-#include "worker/husk_contender.h"
+#include "worker/contender.h"
 
 static call_outcome explain(call_result *result, call_outcome outcome, const char *text)
 {
