@@ -2,6 +2,7 @@
 #include "common/json.h"
 
 #include <math.h>
+#include <string.h>
 
 const char *bench_text_of(const json_t *object, const char *key)
 {
@@ -13,4 +14,9 @@ double bench_number_of(const json_t *object, const char *key)
 {
     const json_t *value = json_object_get(object, key);
     return json_is_number(value) ? json_number_value(value) : NAN;
+}
+
+bool bench_has_text(const json_t *object, const char *key, const char *text)
+{
+    return !strcmp(bench_text_of(object, key), text);
 }

@@ -3,82 +3,24 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "cli/options.h"
 #include "common/json.h"
-
-const char *bench_change_text(bench_change change)
-{
-    static const char *const texts[] = {"~", "slower", "faster", "?", "two speeds"};
-    return (size_t)change < sizeof texts / sizeof *texts ? texts[change] : "?";
-}
-
-// ---- rows of both runs ----
-
-static bool has_text(const json_t *row, const char *key, const char *text)
-{
-    return !strcmp(bench_text_of(row, key), text);
-}
-
-bool bench_row_is_of(const json_t *row, size_t device)
-{
-    return (size_t)json_integer_value(json_object_get(row, "device")) == device;
-}
-
-const json_t *bench_find_row(const json_t *document, size_t device, const json_t *like)
-{
-    const json_t *rows = json_object_get(document, "results"), *found = NULL;
-    size_t count = 0;
-    for (size_t i = 0; i < json_array_size(rows); i++) {
-        const json_t *row = json_array_get(rows, i);
-        if (!bench_row_is_of(row, device) || !has_text(row, "case", bench_text_of(like, "case")) ||
-            !has_text(row, "temperature", bench_text_of(like, "temperature")))
-            continue;
-        if (has_text(row, "variant", bench_text_of(like, "variant"))) // --variant all has several
-            return row;
-        found = row;
-        count++;
-    }
-    return count == 1 ? found : NULL;
-}
-
-// How many rows of that case there are on the device.
-static size_t count_like(const json_t *document, size_t device, const json_t *like)
-{
-    const json_t *rows = json_object_get(document, "results");
-    size_t count = 0;
-    for (size_t i = 0; i < json_array_size(rows); i++) {
-        const json_t *row = json_array_get(rows, i);
-        count += bench_row_is_of(row, device) && has_text(row, "case", bench_text_of(like, "case")) &&
-                 has_text(row, "temperature", bench_text_of(like, "temperature"));
-    }
-    return count;
-}
-
-const json_t *bench_match_row(const json_t *document, size_t device, const json_t *own, size_t own_device,
-                              const json_t *row)
-{
-    const json_t *found = bench_find_row(document, device, row);
-    // One of several variants here must not be compared with the only one there, unless it is the same.
-    if (found && count_like(own, own_device, row) > 1 &&
-        !has_text(found, "variant", bench_text_of(row, "variant")))
-        return NULL;
-    return found;
-}
+#include "compare/judge.h"
+#include "compare/rows.h"
+#include "compare/side.h"
 
 static bool is_timed(const json_t *row)
 {
-    return has_text(row, "state", "ok") && bench_number_of(json_object_get(row, "time"), "median_ns") > 0;
+    return bench_has_text(row, "state", "ok") && bench_number_of(json_object_get(row, "time"), "median_ns") > 0;
 }
 
 static void note_move(bench_comparison *c, const json_t *old_row, const json_t *new_row)
 {
-    const bool was = has_text(old_row, "state", "ok"), is = has_text(new_row, "state", "ok");
-    const bool is_wrong = has_text(new_row, "state", "failed"),
-               was_wrong = has_text(old_row, "state", "failed");
+    const bool was = bench_has_text(old_row, "state", "ok"), is = bench_has_text(new_row, "state", "ok");
+    const bool is_wrong = bench_has_text(new_row, "state", "failed"),
+               was_wrong = bench_has_text(old_row, "state", "failed");
     bench_move move = {BENCH_MOVE_OTHER, old_row, new_row};
-    if (has_text(new_row, "state", bench_text_of(old_row, "state")) && !is_wrong)
+    if (bench_has_text(new_row, "state", bench_text_of(old_row, "state")) && !is_wrong)
         return;
     if (is_wrong)
         move.kind = was_wrong ? BENCH_MOVE_STILL_WRONG : BENCH_MOVE_WRONG;
@@ -88,7 +30,7 @@ static void note_move(bench_comparison *c, const json_t *old_row, const json_t *
         move.kind = BENCH_MOVE_RIGHT;
     // "mistrusted" and "suspect" were computed, but prove nothing: that is said, and is no loss.
     if (move.kind == BENCH_MOVE_LOST &&
-        (has_text(new_row, "state", "suspect") || has_text(new_row, "state", "mistrusted"))) {
+        (bench_has_text(new_row, "state", "suspect") || bench_has_text(new_row, "state", "mistrusted"))) {
         move.kind = BENCH_MOVE_OTHER;
         c->doubtful++;
     }
@@ -101,7 +43,7 @@ static void note_move(bench_comparison *c, const json_t *old_row, const json_t *
 static void note_only(bench_comparison *c, int side, const json_t *row)
 {
     c->only[side][c->only_count[side]++] = row;
-    if (side == 0 || !has_text(row, "state", "failed"))
+    if (side == 0 || !bench_has_text(row, "state", "failed"))
         return;
     c->moves[c->move_count++] = (bench_move){BENCH_MOVE_NEW_WRONG, NULL, row};
     c->new_wrong++;
@@ -205,35 +147,4 @@ bool bench_compare(const json_t *old_document, size_t old_device, const json_t *
         return true;
     bench_comparison_free(c);
     return false;
-}
-
-int bench_comparison_code(const bench_comparison *c)
-{
-    bool is_slower = c->slower > 0 || c->lost > 0;
-    bool is_unsure = c->unsure > 0 || c->divided > 0 || c->doubtful > 0 || c->only_count[0] > 0 || c->pair_count == 0;
-    for (size_t i = 0; i < c->group_count; i++) {
-        is_slower = is_slower || c->groups[i].change == BENCH_SLOWER;
-        is_unsure = is_unsure || c->groups[i].change == BENCH_UNSURE;
-    }
-    const bool is_wrong = c->wrong + c->still_wrong + c->new_wrong > 0;
-    return is_wrong    ? BENCH_EXIT_VERIFICATION
-           : is_slower ? BENCH_EXIT_REGRESSION
-           : is_unsure ? BENCH_EXIT_AMBIGUOUS
-                       : BENCH_EXIT_OK;
-}
-
-void bench_comparison_free(bench_comparison *c)
-{
-    for (size_t i = 0; c->pairs && i < c->pair_count; i++) {
-        bench_side_free(&c->pairs[i].sides[0]);
-        bench_side_free(&c->pairs[i].sides[1]);
-    }
-    bench_machine_free(&c->machines[0]);
-    bench_machine_free(&c->machines[1]);
-    free(c->pairs);
-    free(c->groups);
-    free(c->moves);
-    free(c->only[0]);
-    free(c->only[1]);
-    memset(c, 0, sizeof *c);
 }

@@ -8,7 +8,7 @@
 #include "common/json.h"
 #include "common/stats.h"
 #include "common/text.h"
-#include "compare/compare.h"
+#include "compare/rows.h"
 #include "os/terminal.h"
 #include "record/result_file.h"
 

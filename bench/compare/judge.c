@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What became slower, what faster: cases by how their processes differ, operators by their cases and processes.
+#include "compare/judge.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +9,6 @@
 #include "common/json.h"
 #include "common/rank_test.h"
 #include "common/stats.h"
-#include "compare/compare.h"
 
 // ---- how the processes of a run differ ----
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 // A comparison for people (text, Markdown) and for programs (JSON).
+#include "compare/show.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "common/json.h"
 #include "common/text.h"
-#include "compare/compare.h"
 #include "os/terminal.h"
 #include "record/result_file.h"
 

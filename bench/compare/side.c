@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What one run knows of a case: a figure a process, as it was measured and with the machine's speed taken out.
+#include "compare/side.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +9,7 @@
 #include "common/json.h"
 #include "common/rank_test.h"
 #include "common/stats.h"
-#include "compare/compare.h"
+#include "compare/rows.h"
 
 // ---- the machine ----
 

@@ -3,8 +3,6 @@
 #ifndef BENCH_MEASURE_PLAUSIBLE_H
 #define BENCH_MEASURE_PLAUSIBLE_H
 
-#include <stdbool.h>
-
 #include "cases/case.h"
 #include "worker/peaks.h"
 

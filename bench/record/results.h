@@ -52,9 +52,6 @@ void bench_results_finish(bench_results *results, bool is_whole);
 void bench_results_write(bench_results *results);
 void bench_results_free(bench_results *results);
 
-/* A row as JSON, with its verdict on plausibility. */
-json_t *bench_row_json(const bench_row *row, const bench_peaks *peaks);
-
 /* The row whose plan takes the most scratch memory; NULL: none takes any. */
 const json_t *bench_results_most_scratch(const json_t *rows);
 /* The rows of one device, as a list of their own. */

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 // A row as the JSON document has it.
+#include "record/row_json.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "cases/size.h"
 #include "measure/plausible.h"
-#include "record/results.h"
 
 // JSON knows neither NaN nor infinity.
 static json_t *number(double value)

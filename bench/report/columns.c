@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The report's table: a row a case, with its samples as a small picture.
+#include "report/columns.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +10,7 @@
 #include "common/stats.h"
 #include "common/text.h"
 #include "record/rival.h"
-#include "report/report.h"
+#include "report/page.h"
 
 #define BINS        24
 #define LANE        7  // pixels a process

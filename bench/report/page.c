@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What is the same in every report: how it looks, and how its tables are sorted.
-#include "report/report.h"
+#include "report/page.h"
 
 // Names begin with r-, so that the picture's own style and this one leave each other alone.
 static const char *const style[] = {

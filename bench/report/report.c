@@ -11,8 +11,11 @@
 #include "record/network.h"
 #include "record/result_file.h"
 #include "record/rival.h"
+#include "report/columns.h"
 #include "report/nearness.h"
+#include "report/page.h"
 #include "report/roofline.h"
+#include "report/roofline_svg.h"
 
 // The rows of one device, as a list of their own.
 static json_t *rows_of(const bench_column *column)

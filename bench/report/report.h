@@ -14,10 +14,4 @@
 /* One column is a device of a file. Documents were read by bench_result_read. */
 void bench_report_write(const bench_column *columns, size_t count, FILE *file);
 
-/* The parts, for bench/report/report.c alone. */
-void bench_report_style(FILE *file);
-void bench_report_script(FILE *file);
-void bench_report_text(FILE *file, const char *text); /* with < > & " made harmless */
-void bench_report_table(const bench_column *column, FILE *file);
-
 #endif

@@ -7,8 +7,6 @@
 #ifndef BENCH_REPORT_ROOFLINE_H
 #define BENCH_REPORT_ROOFLINE_H
 
-#include <stdio.h>
-
 #include <jansson.h>
 
 #include "cases/case.h"
@@ -40,7 +38,4 @@ typedef struct bench_roofline {
 /* From a document of schema clbench/1, which must outlive it. False: reason says what it lacks. */
 bool bench_roofline_make(const json_t *document, bench_roofline *roofline, char reason[BENCH_REASON_TEXT]);
 void bench_roofline_free(bench_roofline *roofline);
-/* As SVG, with nothing from elsewhere; light or dark as the reader's system is. */
-void bench_roofline_draw(const bench_roofline *roofline, FILE *file);
-
 #endif

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The picture itself. Sizes are in the units of its viewBox.
-#include "report/roofline.h"
+
+#include "report/roofline_svg.h"
 
 #include <math.h>
 #include <stdlib.h>

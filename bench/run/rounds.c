@@ -16,6 +16,7 @@
 #include "os/terminal.h"
 #include "os/timer.h"
 #include "record/resume.h"
+#include "record/row_json.h"
 #include "ref/random.h"
 #include "run/run.h"
 #include "run/sentinel.h"

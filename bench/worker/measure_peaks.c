@@ -2,7 +2,6 @@
 #include "worker/measure_peaks.h"
 
 #include <math.h>
-#include <stdbool.h>
 #include <string.h>
 
 #include "common/text.h"

@@ -3,8 +3,6 @@
 #ifndef BENCH_WORKER_MEASURE_PEAKS_H
 #define BENCH_WORKER_MEASURE_PEAKS_H
 
-#include <stdbool.h>
-
 #include "common/text.h"
 #include "worker/meter.h"
 #include "worker/peaks.h"

@@ -5,8 +5,6 @@
 
 #include <husk/opencl.h>
 
-#include <stdbool.h>
-
 #include "common/text.h"
 #include "worker/peaks.h"
 
@@ -42,9 +40,8 @@ typedef struct bench_meter {
     bench_peaks measured; /* of the parts that were asked for one after another */
 } bench_meter;
 
-/* Build the kernels on the session's context; wanted as in bench_peaks_wish. NULL with reason. */
-bench_meter *bench_meter_create(husk_context *context, unsigned wanted,
-                                char reason[BENCH_REASON_TEXT]);
+/* Build the kernels on the context; wanted as in bench_peaks_wish. NULL with reason. */
+bench_meter *bench_meter_create(husk_context *context, unsigned wanted, char reason[BENCH_REASON_TEXT]);
 void bench_meter_release(bench_meter *meter);
 
 /* True, with reason, where the call failed. */

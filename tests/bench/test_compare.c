@@ -14,6 +14,7 @@
 #include "common/json_schema.h"
 #include "common/stats.h"
 #include "compare/compare.h"
+#include "compare/comparison.h"
 #include "compare/devices.h"
 #include "record/result_file.h"
 #include "ref/random.h"

@@ -12,11 +12,14 @@
 
 #include "common/json.h"
 #include "compare/compare.h"
+#include "compare/comparison.h"
+#include "compare/show.h"
 #include "record/result_file.h"
 #include "record/results.h"
 #include "ref/random.h"
 #include "report/report.h"
 #include "report/roofline.h"
+#include "report/roofline_svg.h"
 
 static char reason[BENCH_REASON_TEXT];
 

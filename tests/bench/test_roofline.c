@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "report/roofline.h"
+#include "report/roofline_svg.h"
 
 static char picture[1 << 20];
 

@@ -29,6 +29,7 @@
 #include "measure/row.h"
 #include "os/timer.h"
 #include "record/results.h"
+#include "record/row_json.h"
 #include "run/run.h"
 #include "tune/race.h"
 #include "verify/check.h"

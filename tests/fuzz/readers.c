@@ -7,11 +7,14 @@
 #include <string.h>
 
 #include "compare/compare.h"
+#include "compare/comparison.h"
+#include "compare/show.h"
 #include "fuzz.h"
 #include "record/result_file.h"
 #include "record/resume.h"
 #include "report/report.h"
 #include "report/roofline.h"
+#include "report/roofline_svg.h"
 
 // A stream whose text is looked at and thrown away.
 typedef struct sink {

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/* bench/record/row_json.h: a row as the document has it. */
+#ifndef BENCH_RECORD_ROW_JSON_H
+#define BENCH_RECORD_ROW_JSON_H
+
+#include <jansson.h>
+
+#include "measure/row.h"
+#include "worker/peaks.h"
+
+/* A row as JSON, with its verdict on plausibility. */
+json_t *bench_row_json(const bench_row *row, const bench_peaks *peaks);
+
+#endif
