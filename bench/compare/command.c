@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // clbench compare: two runs, or several devices beside each other.
+#include "compare/command.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +18,6 @@
 #include "os/output.h"
 #include "os/terminal.h"
 #include "record/result_file.h"
-#include "run/run.h"
 
 typedef struct session {
     const bench_options *options;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // clbench history: what was measured before.
+#include "compare/history_command.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +14,6 @@
 #include "os/terminal.h"
 #include "record/result_file.h"
 #include "record/rival.h"
-#include "run/run.h"
 
 static size_t count_state(const json_t *document, const char *state)
 {

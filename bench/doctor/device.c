@@ -10,6 +10,7 @@
 #include "cases/ops.h"
 #include "cases/suite.h"
 #include "cases/suites.h"
+#include "common/json.h"
 #include "common/stats.h"
 #include "doctor/doctor.h"
 #include "os/interrupt.h"
@@ -24,7 +25,7 @@ static void check_family(bench_patient *p, const bench_case *c, size_t *right)
     bench_check check;
     const bench_check_options options = {.max_time = 2 * p->d->patience, .seed = p->d->options->seed};
     bench_check_case(&p->husk, c, &options, &check);
-    const char *variant = bench_doctor_text(check.prepared, "variant");
+    const char *variant = bench_text_of(check.prepared, "variant");
     const bool is_wrong = check.state == BENCH_STATE_FAILED;
     *right += check.state == BENCH_STATE_OK;
     p->d->miscounted += is_wrong;
@@ -158,18 +159,18 @@ static void tell_quirks(bench_patient *p)
         json_array_foreach(json_object_get(reply, "quirks"), i, quirk)
         {
             char id[64];
-            snprintf(id, sizeof id, "quirk_%.50s", bench_doctor_text(quirk, "name"));
+            snprintf(id, sizeof id, "quirk_%.50s", bench_text_of(quirk, "name"));
             bench_doctor_advise(bench_doctor_find(p->d, BENCH_FINDING_NOTE, id, "%.300s: %s", p->name,
-                                                  bench_doctor_text(quirk, "text")),
-                                "%s", bench_doctor_text(quirk, "advice"));
+                                                  bench_text_of(quirk, "text")),
+                                "%s", bench_text_of(quirk, "advice"));
         }
         json_array_foreach(json_object_get(reply, "quirks_not_tried"), i, quirk)
         {
-            const char *why = bench_doctor_text(quirk, "reason");
+            const char *why = bench_text_of(quirk, "reason");
             const int length = (int)strcspn(why, "\n"); // a compiler's log may follow
             bench_doctor_find(p->d, BENCH_FINDING_NOTE, "quirk_not_tried",
                               "%.300s: not tried whether its compiler has the quirk %s: %.*s", p->name,
-                              bench_doctor_text(quirk, "name"), length < 500 ? length : 500, why);
+                              bench_text_of(quirk, "name"), length < 500 ? length : 500, why);
         }
     }
     json_decref(reply);
@@ -188,9 +189,9 @@ static void examine_device(bench_doctor *d, const char *wish)
     bench_contestant_start(&p->husk, "husk", p->wish, 1, NULL);
     if (bench_contestant_await(&p->husk, d->patience)) {
         const json_t *device = json_object_get(p->husk.hello, "device");
-        snprintf(p->name, sizeof p->name, "%.100s %.180s", wish, bench_doctor_text(device, "name"));
+        snprintf(p->name, sizeof p->name, "%.100s %.180s", wish, bench_text_of(device, "name"));
         bench_clean_line(p->name);
-        const char *class = bench_doctor_text(json_object_get(device, "traits"), "class");
+        const char *class = bench_text_of(json_object_get(device, "traits"), "class");
         // Before it is warm from the other examinations. A simulator's speed means nothing.
         if (strcmp(class, "simulator") != 0 && check_clock(p))
             bench_doctor_heat(p);

@@ -8,10 +8,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "common/json.h"
 #include "os/interrupt.h"
 #include "os/process.h"
 #include "os/terminal.h"
-#include "run/run.h"
 
 static const char *const level_names[] = {"ok", "note", "problem"};
 
@@ -83,12 +83,6 @@ bool bench_doctor_exists(const bench_doctor *d, const char *path)
     return stat(full, &status) == 0;
 }
 
-const char *bench_doctor_text(const json_t *object, const char *key)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-    return text ? text : "";
-}
-
 // ---- what people read ----
 
 static size_t count_level(const bench_doctor *d, bench_finding_level level)
@@ -96,7 +90,7 @@ static size_t count_level(const bench_doctor *d, bench_finding_level level)
     size_t count = 0, i;
     const json_t *finding;
     json_array_foreach(d->findings, i, finding) count +=
-        !strcmp(bench_doctor_text(finding, "level"), level_names[level]);
+        !strcmp(bench_text_of(finding, "level"), level_names[level]);
     return count;
 }
 
@@ -109,11 +103,10 @@ static void print_group(const bench_doctor *d, bench_finding_level level, const 
         printf("%s%s%s\n", bench_colour_on(colour), heading, bench_colour_off());
     json_array_foreach(d->findings, i, finding)
     {
-        const char *todo = bench_doctor_text(finding, "todo"),
-                   *again = bench_doctor_text(finding, "reproduce");
-        if (strcmp(bench_doctor_text(finding, "level"), level_names[level]) != 0)
+        const char *todo = bench_text_of(finding, "todo"), *again = bench_text_of(finding, "reproduce");
+        if (strcmp(bench_text_of(finding, "level"), level_names[level]) != 0)
             continue;
-        printf("  %s\n", bench_doctor_text(finding, "text"));
+        printf("  %s\n", bench_text_of(finding, "text"));
         if (todo[0])
             printf("      -> %s\n", todo);
         if (again[0])

@@ -31,7 +31,6 @@
 #include "common/text.h"
 #include "measure/contestant.h"
 
-#define BENCH_PROBE_ARGUMENT "--probe" /* clbench --probe icd LIBRARY, devices WISH, threads WISH, or open FILE */
 #define BENCH_DOCTOR_PATH    1024
 #define BENCH_DOCTOR_GROUPS  64
 
@@ -71,9 +70,6 @@ void bench_doctor_path(const bench_doctor *d, char path[BENCH_DOCTOR_PATH], cons
     BENCH_PRINTF(3, 4);
 char *bench_doctor_read(const bench_doctor *d, const char *path, size_t *size);
 bool bench_doctor_exists(const bench_doctor *d, const char *path);
-/* A member of an object as text; "" where there is none. */
-const char *bench_doctor_text(const json_t *object, const char *key);
-
 /* access.c: whose rights count. In a probe: become that user; false: that is not allowed. */
 void bench_doctor_take_user(bench_doctor *d);
 bool bench_doctor_is_in_group(const bench_doctor *d, gid_t group);
@@ -145,5 +141,8 @@ const char *bench_doctor_packages(const char *library);
 
 /* probe.c: in the child. The exit code of the process. */
 int bench_doctor_probe(const char *what, const char *argument);
+
+/* clbench doctor. The exit code. */
+int bench_command_doctor(const bench_options *options);
 
 #endif

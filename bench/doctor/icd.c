@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "common/json.h"
 #include "doctor/doctor.h"
 #include "os/interrupt.h"
 #include "os/process.h"
@@ -52,31 +53,31 @@ const char *bench_doctor_packages(const char *library)
 // What the user does to be without a driver: the file is theirs, or a variable names the library.
 static void format_removal(const json_t *icd, char text[BENCH_DOCTOR_PATH])
 {
-    const char *variable = bench_doctor_text(icd, "variable"), *library = bench_doctor_text(icd, "library");
+    const char *variable = bench_text_of(icd, "variable"), *library = bench_text_of(icd, "library");
     if (!strcmp(variable, "OCL_ICD_FILENAMES"))
         snprintf(text, BENCH_DOCTOR_PATH, "take %.500s out of OCL_ICD_FILENAMES", library);
     else if (variable[0])
         snprintf(text, BENCH_DOCTOR_PATH, "unset %.60s", variable);
     else
-        snprintf(text, BENCH_DOCTOR_PATH, "remove %.500s", bench_doctor_text(icd, "file"));
+        snprintf(text, BENCH_DOCTOR_PATH, "remove %.500s", bench_text_of(icd, "file"));
 }
 
 static void note_twice(bench_doctor *d, const json_t *added)
 {
-    const char *file = bench_doctor_text(added, "file"), *library = bench_doctor_text(added, "library");
+    const char *file = bench_text_of(added, "file"), *library = bench_text_of(added, "library");
     char removal[BENCH_DOCTOR_PATH];
     size_t i;
     json_t *icd;
     format_removal(added, removal);
     json_array_foreach(d->icds, i, icd)
     {
-        if (strcmp(bench_doctor_text(icd, "library"), library) != 0)
+        if (strcmp(bench_text_of(icd, "library"), library) != 0)
             continue;
         bench_doctor_advise(
             bench_doctor_find(
                 d, BENCH_FINDING_NOTE, "icd_twice",
                 "%.300s and %.300s name the same library (%.200s): its devices may be there twice",
-                bench_doctor_text(icd, "file"), file, library),
+                bench_text_of(icd, "file"), file, library),
             "%s", removal);
         return;
     }
@@ -184,7 +185,7 @@ static void collect(bench_doctor *d)
 // dlopen's words name a library first: the driver's own, or one that it needs.
 static void explain_loading(bench_doctor *d, const json_t *icd, const char *words)
 {
-    const char *file = bench_doctor_text(icd, "file"), *library = bench_doctor_text(icd, "library");
+    const char *file = bench_text_of(icd, "file"), *library = bench_text_of(icd, "library");
     const char *packages = bench_doctor_packages(library);
     char removal[BENCH_DOCTOR_PATH];
     format_removal(icd, removal);
@@ -231,11 +232,11 @@ static void explain_list(bench_doctor *d, json_t *icd, const json_t *platforms)
     json_int_t devices = 0;
     size_t i;
     const json_t *platform;
-    const char *file = bench_doctor_text(icd, "file"), *library = bench_doctor_text(icd, "library");
+    const char *file = bench_text_of(icd, "file"), *library = bench_text_of(icd, "library");
     json_array_foreach(platforms, i, platform)
     {
         devices += json_integer_value(json_object_get(platform, "devices"));
-        bench_append(names, sizeof names, "%s%.200s", i ? ", " : "", bench_doctor_text(platform, "name"));
+        bench_append(names, sizeof names, "%s%.200s", i ? ", " : "", bench_text_of(platform, "name"));
     }
     json_object_set_new(icd, "state", json_string(devices ? "ok" : "empty"));
     json_object_set_new(icd, "platforms", json_deep_copy(platforms));
@@ -248,7 +249,7 @@ static void explain_list(bench_doctor *d, json_t *icd, const json_t *platforms)
 
 static void explain_failure(bench_doctor *d, json_t *icd, bench_reply status, const char *reason)
 {
-    const char *file = bench_doctor_text(icd, "file");
+    const char *file = bench_text_of(icd, "file");
     const bool hangs = status == BENCH_REPLY_TIMEOUT;
     json_object_set_new(icd, "state", json_string(hangs ? "hangs" : "crashes"));
     json_t *finding =
@@ -256,7 +257,7 @@ static void explain_failure(bench_doctor *d, json_t *icd, bench_reply status, co
                           "%.600s: %.600s; every OpenCL program on this machine meets that", file, reason);
     char removal[BENCH_DOCTOR_PATH], off[600], words[2][600];
     format_removal(icd, removal);
-    if (!bench_doctor_text(icd, "variable")[0]) {
+    if (!bench_text_of(icd, "variable")[0]) {
         snprintf(off, sizeof off, "%.500s.off", file);
         bench_shell_word(file, words[0], sizeof words[0]);
         bench_shell_word(off, words[1], sizeof words[1]);
@@ -271,7 +272,7 @@ static void examine(bench_doctor *d, json_t *icd)
     char reason[BENCH_REASON_TEXT] = "", removal[BENCH_DOCTOR_PATH], who[] = "the driver";
     json_t *reply = NULL;
     bench_process process;
-    const char *file = bench_doctor_text(icd, "file"), *library = bench_doctor_text(icd, "library");
+    const char *file = bench_text_of(icd, "file"), *library = bench_text_of(icd, "library");
     const char *arguments[] = {"clbench", BENCH_PROBE_ARGUMENT, "icd", library, NULL};
     if (!bench_process_start(&process, arguments, NULL, reason)) {
         bench_doctor_advise(bench_doctor_find(d, BENCH_FINDING_NOTE, "not_examined",
@@ -285,17 +286,17 @@ static void examine(bench_doctor *d, json_t *icd)
         json_object_set_new(icd, "state", json_string("unknown")); // who waited had enough: it need not hang
     } else if (status != BENCH_REPLY_OK) {
         explain_failure(d, icd, status, reason);
-    } else if (!strcmp(bench_doctor_text(reply, "answer"), "ok")) {
+    } else if (!strcmp(bench_text_of(reply, "answer"), "ok")) {
         explain_list(d, icd, json_object_get(reply, "platforms"));
-    } else if (!strcmp(bench_doctor_text(reply, "stage"), "load")) {
+    } else if (!strcmp(bench_text_of(reply, "stage"), "load")) {
         json_object_set_new(icd, "state", json_string("not loaded"));
-        explain_loading(d, icd, bench_doctor_text(reply, "reason"));
+        explain_loading(d, icd, bench_text_of(reply, "reason"));
     } else {
         json_object_set_new(icd, "state", json_string("no driver"));
         format_removal(icd, removal);
         bench_doctor_advise(bench_doctor_find(d, BENCH_FINDING_PROBLEM, "icd_is_none",
                                               "%.300s: %.200s is no OpenCL driver: %.300s", file, library,
-                                              bench_doctor_text(reply, "reason")),
+                                              bench_text_of(reply, "reason")),
                             "let the driver's own library be named, or %s", removal);
     }
     json_decref(reply);
@@ -311,7 +312,7 @@ void bench_doctor_icds(bench_doctor *d)
     {
         if (bench_interrupted)
             return;
-        bench_progress_show("doctor: %s", bench_doctor_text(icd, "file"));
+        bench_progress_show("doctor: %s", bench_text_of(icd, "file"));
         examine(d, icd);
     }
 }

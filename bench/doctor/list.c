@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/json.h"
 #include "doctor/doctor.h"
 #include "os/interrupt.h"
 #include "os/terminal.h"
@@ -12,22 +13,22 @@
 static void tell_same_card(bench_doctor *d, const json_t *a, const json_t *b)
 {
     const json_t *ta = json_object_get(a, "traits"), *tb = json_object_get(b, "traits");
-    const char *address = bench_doctor_text(ta, "pci_address");
-    if (!bench_doctor_same_address(address, bench_doctor_text(tb, "pci_address")))
+    const char *address = bench_text_of(ta, "pci_address");
+    if (!bench_doctor_same_address(address, bench_text_of(tb, "pci_address")))
         return;
     // A driver that does not tell the domain may say the same of several.
     if (json_equal(json_object_get(ta, "platform_index"), json_object_get(tb, "platform_index")) &&
-        !strstr(bench_doctor_text(ta, "extensions"), "cl_khr_pci_bus_info"))
+        !strstr(bench_text_of(ta, "extensions"), "cl_khr_pci_bus_info"))
         return;
     bench_doctor_advise(
         bench_doctor_find(d, BENCH_FINDING_NOTE, "same_card",
                           "%lld:%lld (%.100s) and %lld:%lld (%.100s) are the same card, at PCI address %s",
                           (long long)json_integer_value(json_object_get(ta, "platform_index")),
                           (long long)json_integer_value(json_object_get(ta, "device_index")),
-                          bench_doctor_text(a, "platform"),
+                          bench_text_of(a, "platform"),
                           (long long)json_integer_value(json_object_get(tb, "platform_index")),
                           (long long)json_integer_value(json_object_get(tb, "device_index")),
-                          bench_doctor_text(b, "platform"), address),
+                          bench_text_of(b, "platform"), address),
         "say which is meant with -d, and do not count it twice");
 }
 
@@ -40,8 +41,8 @@ static void tell_device(bench_doctor *d, const json_t *device)
                           is_available ? "device" : "device_unavailable", "%lld:%lld %.200s (%s, %.200s)%s",
                           (long long)json_integer_value(json_object_get(traits, "platform_index")),
                           (long long)json_integer_value(json_object_get(traits, "device_index")),
-                          bench_doctor_text(device, "name"), bench_doctor_text(traits, "class"),
-                          bench_doctor_text(device, "platform"),
+                          bench_text_of(device, "name"), bench_text_of(traits, "class"),
+                          bench_text_of(device, "platform"),
                           is_available ? "" : " says that it is not available");
     if (!is_available)
         bench_doctor_advise(
@@ -71,8 +72,8 @@ static void tell_notes(bench_doctor *d, const json_t *notes)
     const json_t *note;
     json_array_foreach(notes, i, note)
     {
-        const char *text = bench_doctor_text(note, "text"), *todo = strstr(text, ". Set ");
-        if (strcmp(bench_doctor_text(note, "kind"), "warning") != 0 || strstr(text, ".icd"))
+        const char *text = bench_text_of(note, "text"), *todo = strstr(text, ". Set ");
+        if (strcmp(bench_text_of(note, "kind"), "warning") != 0 || strstr(text, ".icd"))
             continue;
         if (strstr(text, "has no device") &&
             todo) // a driver that is there, and what keeps it from having one
@@ -90,7 +91,7 @@ static bool has_finding(const bench_doctor *d, const char *id)
     const json_t *finding;
     json_array_foreach(d->findings, i, finding)
     {
-        if (!strcmp(bench_doctor_text(finding, "id"), id))
+        if (!strcmp(bench_text_of(finding, "id"), id))
             return true;
     }
     return false;
@@ -113,7 +114,7 @@ static bench_reply probe_devices(const bench_doctor *d, const char *wish, json_t
 
 static bool is_sound(const json_t *icd)
 {
-    return !strcmp(bench_doctor_text(icd, "state"), "ok");
+    return !strcmp(bench_text_of(icd, "state"), "ok");
 }
 
 // A folder that registers the sound drivers alone, so that the others keep nobody from looking at these.
@@ -133,7 +134,7 @@ static void leave_out_broken(bench_doctor *d)
         FILE *file = is_sound(icd) ? fopen(path, "w") : NULL;
         if (!file)
             continue;
-        fprintf(file, "%s\n", bench_doctor_text(icd, "library"));
+        fprintf(file, "%s\n", bench_text_of(icd, "library"));
         fclose(file);
     }
     unsetenv("OCL_ICD_FILENAMES");
@@ -157,7 +158,7 @@ static bool has_broken(const bench_doctor *d)
     const json_t *icd;
     json_array_foreach(d->icds, i, icd)
     {
-        const char *state = bench_doctor_text(icd, "state");
+        const char *state = bench_text_of(icd, "state");
         if (!strcmp(state, "crashes") || !strcmp(state, "hangs"))
             return true;
     }
@@ -175,7 +176,7 @@ static void tell_failure(bench_doctor *d, bench_reply status, const json_t *repl
     if (status == BENCH_REPLY_OK)
         bench_doctor_advise(bench_doctor_find(d, BENCH_FINDING_PROBLEM, "listing_fails",
                                               "listing all devices fails: %.800s",
-                                              bench_doctor_text(reply, "reason")),
+                                              bench_text_of(reply, "reason")),
                             "%s", todo);
     else
         bench_doctor_advise(bench_doctor_find(d, BENCH_FINDING_PROBLEM,
@@ -197,7 +198,7 @@ static void format_choice(const bench_doctor *d, char text[900])
         bench_append(text, 900, "%s%lld:%lld (%.100s)", i ? ", " : "",
                      (long long)json_integer_value(json_object_get(traits, "platform_index")),
                      (long long)json_integer_value(json_object_get(traits, "device_index")),
-                     bench_doctor_text(device, "name"));
+                     bench_text_of(device, "name"));
     }
 }
 
@@ -231,7 +232,7 @@ static void examine_variable(bench_doctor *d, const json_t *reply)
 {
     char choice[900];
     const char *wish = getenv("HUSK_DEVICE");
-    if (!wish || !*wish || !bench_doctor_text(reply, "unfit")[0] || json_array_size(d->devices) == 0)
+    if (!wish || !*wish || !bench_text_of(reply, "unfit")[0] || json_array_size(d->devices) == 0)
         return;
     format_choice(d, choice);
     bench_doctor_advise(bench_doctor_find(d, BENCH_FINDING_PROBLEM, "variable_unfit",
@@ -248,7 +249,7 @@ static void choose_all(bench_doctor *d)
     json_array_foreach(d->devices, i, device)
     {
         const json_t *traits = json_object_get(device, "traits");
-        const bool is_usable = strcmp(bench_doctor_text(traits, "class"), "simulator") != 0 &&
+        const bool is_usable = strcmp(bench_text_of(traits, "class"), "simulator") != 0 &&
                                json_is_true(json_object_get(traits, "is_available"));
         json_object_set_new(device, "is_examined", json_boolean(is_usable && !d->options->device_count));
     }
@@ -260,9 +261,9 @@ static bool list_for(bench_doctor *d, const char *wish)
     char reason[BENCH_REASON_TEXT] = "";
     json_t *reply = NULL;
     const bench_reply status = probe_devices(d, wish, &reply, reason);
-    const bool is_listed = status == BENCH_REPLY_OK && !strcmp(bench_doctor_text(reply, "answer"), "ok");
+    const bool is_listed = status == BENCH_REPLY_OK && !strcmp(bench_text_of(reply, "answer"), "ok");
     const bool is_empty =
-        status == BENCH_REPLY_OK && !strcmp(bench_doctor_text(reply, "stage"), "HUSK_NO_PLATFORM");
+        status == BENCH_REPLY_OK && !strcmp(bench_text_of(reply, "stage"), "HUSK_NO_PLATFORM");
     if (bench_interrupted) {
         json_decref(reply);
         return false;
@@ -288,7 +289,7 @@ static void soften_missing_files(bench_doctor *d)
     json_t *finding;
     json_array_foreach(d->findings, i, finding)
     {
-        if (!strcmp(bench_doctor_text(finding, "id"), "no_icd"))
+        if (!strcmp(bench_text_of(finding, "id"), "no_icd"))
             json_object_set_new(finding, "level", json_string("note"));
     }
 }

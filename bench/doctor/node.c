@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/json.h"
 #include "doctor/doctor.h"
 #include "os/interrupt.h"
 #include "os/process.h"
@@ -146,7 +147,7 @@ void bench_doctor_nodes(bench_doctor *d)
     find_nodes(d);
     json_array_foreach(d->nodes, i, node)
     {
-        const char *path = bench_doctor_text(node, "path");
+        const char *path = bench_text_of(node, "path");
         if (bench_interrupted)
             return;
         bench_progress_show("doctor: %s", path);
@@ -166,7 +167,7 @@ bool bench_doctor_has_node(const bench_doctor *d, const char *name, bool numbere
     const json_t *node;
     json_array_foreach(d->nodes, i, node)
     {
-        const char *path = bench_doctor_text(node, "path");
+        const char *path = bench_text_of(node, "path");
         const bool is_it =
             !strncmp(path, name, length) && (numbered ? is_number(path + length) : !path[length]);
         const int error = error_of(node);
@@ -277,10 +278,10 @@ void bench_doctor_tell_node(bench_doctor *d, const char *paths, const struct sta
 
 static bool are_alike(const json_t *a, const json_t *b)
 {
-    const char *path = bench_doctor_text(a, "path"), *other = bench_doctor_text(b, "path");
+    const char *path = bench_text_of(a, "path"), *other = bench_text_of(b, "path");
     return error_of(a) == error_of(b) && is_accelerator(path) == is_accelerator(other) &&
-           !strcmp(bench_doctor_text(a, "mode"), bench_doctor_text(b, "mode")) &&
-           !strcmp(bench_doctor_text(a, "owner"), bench_doctor_text(b, "owner"));
+           !strcmp(bench_text_of(a, "mode"), bench_text_of(b, "mode")) &&
+           !strcmp(bench_text_of(a, "owner"), bench_text_of(b, "owner"));
 }
 
 // One finding for all that fail alike, by the first of them.
@@ -296,9 +297,9 @@ static void tell_alike(bench_doctor *d, size_t first)
             continue;
         if (i < first)
             return; // it is told
-        bench_append(paths, sizeof paths, "%s%s", paths[0] ? ", " : "", bench_doctor_text(other, "path"));
+        bench_append(paths, sizeof paths, "%s%s", paths[0] ? ", " : "", bench_text_of(other, "path"));
     }
-    take_status(d, bench_doctor_text(node, "path"), &status);
+    take_status(d, bench_text_of(node, "path"), &status);
     bench_doctor_tell_node(d, paths, &status, error_of(node));
 }
 
@@ -309,7 +310,7 @@ size_t bench_doctor_tell_nodes(bench_doctor *d, bool is_missed)
     const json_t *node;
     json_array_foreach(d->nodes, i, node)
     {
-        const char *path = bench_doctor_text(node, "path");
+        const char *path = bench_text_of(node, "path");
         if (!error_of(node)) {
             bench_append(open, sizeof open, "%s%s", open[0] ? ", " : "", path);
             continue;

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/json.h"
 #include "doctor/doctor.h"
 
 #define PCI_ROOT "/sys/bus/pci/devices"
@@ -92,7 +93,7 @@ static void find_by_files(bench_doctor *d)
     const json_t *node;
     json_array_foreach(d->nodes, i, node)
     {
-        const char *path = bench_doctor_text(node, "path");
+        const char *path = bench_text_of(node, "path");
         if (is_nvidia_file(path))
             add_gpu(d, path, "NVIDIA", "", "nvidia");
         else if (!strcmp(path, "/dev/kfd"))
@@ -119,16 +120,16 @@ static void find_gpus(bench_doctor *d)
 
 static bool is_gpu(const json_t *device)
 {
-    return strstr(bench_doctor_text(json_object_get(device, "traits"), "class"), "GPU") != NULL;
+    return strstr(bench_text_of(json_object_get(device, "traits"), "class"), "GPU") != NULL;
 }
 
 static bool is_of_vendor(const json_t *device, int vendor)
 {
-    const char *name = bench_doctor_text(device, "vendor");
+    const char *name = bench_text_of(device, "vendor");
     char words[64], *position = NULL;
     snprintf(words, sizeof words, "%s", vendors[vendor].words);
     for (char *word = strtok_r(words, "|", &position); word; word = strtok_r(NULL, "|", &position)) {
-        if (strstr(name, word) || strstr(bench_doctor_text(device, "name"), word))
+        if (strstr(name, word) || strstr(bench_text_of(device, "name"), word))
             return true;
     }
     return false;
@@ -165,7 +166,7 @@ static bool is_meant(const bench_doctor *d, const char *said, const char *where)
         return false;
     json_array_foreach(d->gpus, i, gpu)
     {
-        if (bench_doctor_same_address(said, bench_doctor_text(gpu, "where")))
+        if (bench_doctor_same_address(said, bench_text_of(gpu, "where")))
             return false;
     }
     return a.bus == b.bus && a.device == b.device && a.function == b.function;
@@ -174,13 +175,13 @@ static bool is_meant(const bench_doctor *d, const char *said, const char *where)
 // By its address, or by the vendor where the driver gives none.
 static bool is_served(const bench_doctor *d, const json_t *gpu)
 {
-    const int vendor = vendor_index(bench_doctor_text(gpu, "vendor"));
-    const char *where = bench_doctor_text(gpu, "where");
+    const int vendor = vendor_index(bench_text_of(gpu, "vendor"));
+    const char *where = bench_text_of(gpu, "where");
     size_t i;
     const json_t *device;
     json_array_foreach(d->devices, i, device)
     {
-        const char *said = bench_doctor_text(json_object_get(device, "traits"), "pci_address");
+        const char *said = bench_text_of(json_object_get(device, "traits"), "pci_address");
         if (!is_gpu(device))
             continue;
         if (where[0] != '/' && is_meant(d, said, where))
@@ -199,7 +200,7 @@ typedef struct cause {
 
 static bool explain_driver(const bench_doctor *d, const json_t *gpu, int vendor, cause *c)
 {
-    const char *driver = bench_doctor_text(gpu, "driver");
+    const char *driver = bench_text_of(gpu, "driver");
     const bool is_nvidia = vendors[vendor].id == VENDOR_NVIDIA;
     if (!driver[0] && !d->in_container) {
         snprintf(c->why, sizeof c->why, "no kernel driver is bound to it");
@@ -235,7 +236,7 @@ static void nvidia_file(const bench_doctor *d, const json_t *gpu, char *file, si
 {
     char path[300];
     unsigned number = 0;
-    const char *where = bench_doctor_text(gpu, "where");
+    const char *where = bench_text_of(gpu, "where");
     snprintf(path, sizeof path, "/proc/driver/nvidia/gpus/%.200s/information", where);
     char *text = where[0] == '/' ? NULL : bench_doctor_read(d, path, NULL);
     const char *minor = text ? strstr(text, "Device Minor:") : NULL;
@@ -289,7 +290,7 @@ static const json_t *icd_of(const bench_doctor *d, const char *vendor)
     const json_t *icd;
     json_array_foreach(d->icds, i, icd)
     {
-        if (!strcmp(bench_doctor_vendor_of(bench_doctor_text(icd, "library")), vendor))
+        if (!strcmp(bench_doctor_vendor_of(bench_text_of(icd, "library")), vendor))
             return icd;
     }
     return NULL;
@@ -338,8 +339,8 @@ static bool explain_hiding(int vendor, cause *c)
 
 static void explain_driver_that_is_there(const json_t *icd, int vendor, cause *c)
 {
-    const char *state = bench_doctor_text(icd, "state"), *file = bench_doctor_text(icd, "file");
-    const bool is_mesa = !strcmp(bench_doctor_vendor_of(bench_doctor_text(icd, "library")), "Mesa");
+    const char *state = bench_text_of(icd, "state"), *file = bench_text_of(icd, "file");
+    const bool is_mesa = !strcmp(bench_doctor_vendor_of(bench_text_of(icd, "library")), "Mesa");
     const char *enabled = getenv("RUSTICL_ENABLE");
     if (strcmp(state, "ok") != 0 && strcmp(state, "empty") != 0) {
         snprintf(c->why, sizeof c->why, "its driver (%.200s) cannot be used: %s", file, state);
@@ -361,7 +362,7 @@ static void explain_driver_that_is_there(const json_t *icd, int vendor, cause *c
 
 static void explain_gpu(bench_doctor *d, const json_t *gpu, size_t closed)
 {
-    const char *name = bench_doctor_text(gpu, "vendor"), *id = bench_doctor_text(gpu, "id");
+    const char *name = bench_text_of(gpu, "vendor"), *id = bench_text_of(gpu, "id");
     const int vendor = vendor_index(name);
     const json_t *icd = icd_of(d, name);
     cause c = {.why = ""};
@@ -377,7 +378,7 @@ static void explain_gpu(bench_doctor *d, const json_t *gpu, size_t closed)
         explain_driver_that_is_there(icd, vendor, &c);
     bench_doctor_advise(bench_doctor_find(d, BENCH_FINDING_PROBLEM, "gpu_without_device",
                                           "a GPU of %s%s%s (%s) has no OpenCL device: %s", name,
-                                          id[0] ? ", " : "", id, bench_doctor_text(gpu, "where"), c.why),
+                                          id[0] ? ", " : "", id, bench_text_of(gpu, "where"), c.why),
                         "%s", c.todo);
 }
 
@@ -410,7 +411,7 @@ static void explain_wsl(bench_doctor *d)
     json_t *finding = bench_doctor_find(
         d, BENCH_FINDING_NOTE, "wsl_without_device",
         "this is Linux in Windows (WSL 2): /dev/dxg leads to the GPUs of Windows, and none is an OpenCL device%s%s%s",
-        icd ? "; Intel's driver is registered (" : "", bench_doctor_text(icd, "file"), icd ? ")" : "");
+        icd ? "; Intel's driver is registered (" : "", bench_text_of(icd, "file"), icd ? ")" : "");
     if (icd)
         bench_doctor_advise(finding,
                             "for a GPU of Intel: update Windows' graphics driver (30.0.100.9955 or later), "
@@ -435,7 +436,7 @@ void bench_doctor_system(bench_doctor *d)
         missing += !served;
         if (served)
             bench_doctor_find(d, BENCH_FINDING_OK, "gpu", "the GPU of %s at %s is an OpenCL device",
-                              bench_doctor_text(gpu, "vendor"), bench_doctor_text(gpu, "where"));
+                              bench_text_of(gpu, "vendor"), bench_text_of(gpu, "where"));
     }
     const bool is_known = json_array_size(d->gpus) > 0, lacks_gpu = !is_known && !has_gpu(d);
     const bool is_wsl = lacks_gpu && bench_doctor_has_node(d, "/dev/dxg", false);

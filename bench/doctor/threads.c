@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/json.h"
 #include "doctor/doctor.h"
 #include "os/host.h"
 #include "os/process.h"
@@ -33,7 +34,7 @@ void bench_doctor_threads(bench_patient *p)
     bench_progress_show("doctor: %.100s: its threads", p->name);
     if (!leaves_threads_unbound(p))
         return;
-    const bool is_pocl = strstr(bench_doctor_text(device, "platform"), "Portable Computing Language");
+    const bool is_pocl = strstr(bench_text_of(device, "platform"), "Portable Computing Language");
     bench_doctor_advise(
         bench_doctor_find(p->d, BENCH_FINDING_NOTE, "threads_unbound",
                           "%.300s: the driver does not bind its threads, so two may share a processor while another "

@@ -80,4 +80,10 @@ void bench_process_watch(bench_process_watcher *watcher);
 /* In the worker: the descriptors of its end. */
 enum { BENCH_WORKER_REQUESTS = 3, BENCH_WORKER_REPLIES = 4 };
 
+/*
+ * The hidden argument that makes clbench look at what may crash or hang (bench/doctor/probe.c): clbench --probe
+ * icd LIBRARY, devices WISH, threads WISH, or open FILE.
+ */
+#define BENCH_PROBE_ARGUMENT "--probe"
+
 #endif

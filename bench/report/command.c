@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // clbench report: results as a page.
+#include "report/command.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -8,7 +10,6 @@
 #include "os/terminal.h"
 #include "record/result_file.h"
 #include "report/report.h"
-#include "run/run.h"
 
 static int write_page(const bench_column *columns, size_t count, const char *path)
 {

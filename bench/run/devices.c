@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // clbench devices: what is here. The enumeration runs in a worker, since some ICDs abort.
+#include "run/devices.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -10,7 +12,7 @@
 #include "os/interrupt.h"
 #include "os/steps.h"
 #include "os/terminal.h"
-#include "run/run.h"
+#include "run/select.h"
 #include "worker/measure_peaks.h"
 #include "worker/peaks.h"
 

@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "cases/ops.h"
-#include "doctor/doctor.h"
+#include "common/json.h"
 #include "os/terminal.h"
-#include "run/run.h"
+#include "run/select.h"
 
 size_t bench_variant_count(const bench_case *c)
 {
@@ -25,8 +25,8 @@ static void print_device(const json_t *device)
     snprintf(line, sizeof line, "  %lld:%lld  %.400s (%.100s, %.400s)",
              (long long)json_integer_value(json_object_get(traits, "platform_index")),
              (long long)json_integer_value(json_object_get(traits, "device_index")),
-             bench_doctor_text(device, "name"), bench_doctor_text(traits, "class"),
-             bench_doctor_text(device, "platform"));
+             bench_text_of(device, "name"), bench_text_of(traits, "class"),
+             bench_text_of(device, "platform"));
     bench_clean_line(line);
     bench_print(7, "%s\n", line);
 }
@@ -48,7 +48,7 @@ static size_t print_chosen(const json_t *devices, bool all)
 
 static bool is_answered(bench_reply status, const json_t *reply)
 {
-    return status == BENCH_REPLY_OK && !strcmp(bench_doctor_text(reply, "answer"), "ok");
+    return status == BENCH_REPLY_OK && !strcmp(bench_text_of(reply, "answer"), "ok");
 }
 
 // What a real run says first: a GPU that is not shown, and what else the library notes.
@@ -69,11 +69,11 @@ static int print_wish(const char *wish, double patience, size_t *count)
     char reason[BENCH_REASON_TEXT] = "";
     json_t *reply = NULL;
     const bench_reply status = bench_list_devices(all ? NULL : wish, patience, &reply, reason);
-    const char *text = status != BENCH_REPLY_OK ? reason : bench_doctor_text(reply, "reason");
+    const char *text = status != BENCH_REPLY_OK ? reason : bench_text_of(reply, "reason");
     const bool is_listed = is_answered(status, reply);
     const size_t chosen = is_listed ? print_chosen(json_object_get(reply, "devices"), all) : 0;
     if (is_listed && !chosen)
-        text = bench_doctor_text(reply, "unfit");
+        text = bench_text_of(reply, "unfit");
     if (!chosen)
         fprintf(stderr, "clbench: %s\n", text);
     *count += chosen;

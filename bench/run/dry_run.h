@@ -3,7 +3,7 @@
 #ifndef BENCH_RUN_DRY_RUN_H
 #define BENCH_RUN_DRY_RUN_H
 
-#include "run/rounds.h"
+#include "run/state.h"
 
 typedef struct bench_dry_run {
     const bench_options *options;

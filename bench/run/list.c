@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 // clbench list: the suites, or a suite's cases.
+#include "run/list.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 
 #include "cases/suites.h"
 #include "common/text.h"
 #include "os/terminal.h"
-#include "run/run.h"
+#include "run/select.h"
 
 static int list_suites(void)
 {

@@ -13,7 +13,7 @@
 #include "os/output.h"
 #include "os/steps.h"
 #include "os/terminal.h"
-#include "run/run.h"
+#include "run/select.h"
 #include "worker/overhead.h"
 
 #define USUAL_SECONDS 0.4 // a case, its programs compiled before

@@ -3,6 +3,7 @@
 #ifndef BENCH_RUN_OVERHEAD_H
 #define BENCH_RUN_OVERHEAD_H
 
+#include "cli/options.h"
 #include "measure/contestant.h"
 
 /* As bench_overhead_measure has it, asked for case by case, with a line of progress. What may compile is given seconds. */
@@ -12,5 +13,8 @@ json_t *bench_overhead_ask(bench_contestant *husk, double seconds, char reason[B
 double bench_overhead_largest(const json_t *overhead, const char **which);
 /* One line for a run's end; a line a case for the command. */
 void bench_overhead_print(const json_t *overhead, bool all);
+
+/* clbench overhead. The exit code. */
+int bench_command_overhead(const bench_options *options);
 
 #endif

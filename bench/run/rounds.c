@@ -18,24 +18,7 @@
 #include "record/resume.h"
 #include "record/row_json.h"
 #include "ref/random.h"
-#include "run/run.h"
 #include "run/sentinel.h"
-
-double bench_run_elapsed(const bench_run *r)
-{
-    return (double)(bench_now_ns() - r->start_ns) * 1e-9;
-}
-
-bench_startup_options bench_run_startup(const bench_run *r)
-{
-    json_t *devices = json_object_get(r->results.root, "devices");
-    return (bench_startup_options){
-        .wish = r->wish,
-        .device = json_array_get(devices, r->device),
-        .max_time = r->options->max_time,
-        .compile_time = r->options->compile_time,
-    };
-}
 
 // Who measures several rounds wants to compare runs: a round beside which something else ran is measured again, twice
 // at most and half as many of all, and as long as there is time. Its samples are kept, and compare leaves them out.

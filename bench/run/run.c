@@ -27,6 +27,7 @@
 #include "run/dry_run.h"
 #include "run/overhead.h"
 #include "run/rounds.h"
+#include "run/select.h"
 #include "worker/contender.h"
 #include "worker/measure_peaks.h"
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What the command line selects: cases and devices.
+#include "run/select.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,9 +11,7 @@
 #include "cases/parse.h"
 #include "cases/suites.h"
 #include "common/text.h"
-#include "doctor/doctor.h"
 #include "os/terminal.h"
-#include "run/run.h"
 
 // Positional words: a word without '=' begins a case.
 static bool cases_of_words(const char *words, bench_suite *suite, char reason[BENCH_REASON_TEXT])

@@ -6,7 +6,7 @@
 #ifndef BENCH_RUN_SENTINEL_H
 #define BENCH_RUN_SENTINEL_H
 
-#include "run/rounds.h"
+#include "run/state.h"
 
 #define BENCH_SENTINEL_DISTURBED 0.07 /* slower than the device's best rate by so much: something else ran */
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // clbench tune: which variants are the fastest for a list of cases on a device, kept for the library to know.
+#include "tune/command.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +16,7 @@
 #include "os/terminal.h"
 #include "os/timer.h"
 #include "run/dry_run.h"
-#include "run/run.h"
+#include "run/select.h"
 #include "tune/database.h"
 #include "tune/race.h"
 #include "tune/show.h"

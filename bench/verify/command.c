@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // clbench verify: every variant of every operator against the reference, on a suite's cases and on generated
 // ones.
+#include "verify/command.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +17,7 @@
 #include "os/terminal.h"
 #include "os/timer.h"
 #include "run/dry_run.h"
-#include "run/run.h"
+#include "run/select.h"
 #include "verify/check.h"
 #include "verify/results.h"
 

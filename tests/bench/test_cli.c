@@ -13,7 +13,7 @@
 #include "cli/parse.h"
 #include "cli/table.h"
 #include "common/text.h"
-#include "run/run.h"
+#include "run/select.h"
 
 #define MAX_WORDS 16
 

@@ -18,6 +18,7 @@
 
 #include "cli/parse.h"
 #include "fake_contender.h"
+#include "measure/contestant.h"
 #include "os/host.h"
 #include "os/timer.h"
 #include "record/resume.h"

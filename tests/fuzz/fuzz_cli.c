@@ -5,10 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cases/suite.h"
 #include "cli/options.h"
 #include "cli/parse.h"
 #include "fuzz.h"
-#include "run/run.h"
+#include "run/select.h"
 
 enum { MOST_WORDS = 40 };
 
