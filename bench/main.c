@@ -16,6 +16,7 @@
 #include "compare/command.h"
 #include "compare/history_command.h"
 #include "doctor/doctor.h"
+#include "doctor/probe.h"
 #include "os/awake.h"
 #include "os/interrupt.h"
 #include "os/process.h"

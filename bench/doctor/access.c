@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Whose rights count, and whose Husk's own folders are.
 #define _DEFAULT_SOURCE // setgroups
+#include "doctor/access.h"
+
 #include <errno.h>
 #include <grp.h>
 #include <signal.h>
@@ -10,8 +12,6 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
-
-#include "doctor/doctor.h"
 
 #define PROBE_BYTES ((size_t)1 << 20) // a program's binary may take so much
 

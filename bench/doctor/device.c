@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Devices: of each whether its results are right, and its clock tells the truth; speed.c has its speed. All of
 // it in worker processes.
+#include "doctor/device.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +14,9 @@
 #include "cases/suites.h"
 #include "common/json.h"
 #include "common/stats.h"
-#include "doctor/doctor.h"
+#include "doctor/patient.h"
+#include "doctor/speed.h"
+#include "doctor/threads.h"
 #include "os/interrupt.h"
 #include "os/terminal.h"
 #include "os/timer.h"
@@ -99,21 +103,6 @@ static void check_results(bench_patient *p)
     if (json_array_size(p->d->findings) == before)
         bench_doctor_find(p->d, BENCH_FINDING_OK, "results",
                           "%.300s: %zu operators and gradients computed right", p->name, right);
-}
-
-bool bench_doctor_ask(bench_patient *p, const char *what, const char *key, double *value,
-                      char reason[BENCH_REASON_TEXT])
-{
-    json_t *reply = NULL;
-    snprintf(reason, BENCH_REASON_TEXT, "%s", p->husk.why);
-    const bench_reply status = bench_contestant_revive(&p->husk)
-                                   ? bench_process_call(&p->husk.process, json_pack("{s:s}", "do", what),
-                                                        2 * p->d->patience, &reply, reason)
-                                   : BENCH_REPLY_DIED;
-    const bool good = bench_state_of_reply(status, reply, reason) == BENCH_STATE_OK;
-    *value = json_number_value(json_object_get(reply, key));
-    json_decref(reply);
-    return good;
 }
 
 // False: it does not even run the kernel for that.

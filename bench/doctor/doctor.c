@@ -2,86 +2,24 @@
 // clbench doctor: what is wrong with a machine, and what to do about it.
 #include "doctor/doctor.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "common/json.h"
+#include "doctor/access.h"
+#include "doctor/device.h"
+#include "doctor/findings.h"
+#include "doctor/host.h"
+#include "doctor/icd.h"
+#include "doctor/list.h"
+#include "doctor/loader.h"
+#include "doctor/machine.h"
+#include "doctor/node.h"
+#include "doctor/system.h"
 #include "os/interrupt.h"
 #include "os/process.h"
 #include "os/terminal.h"
-
-static const char *const level_names[] = {"ok", "note", "problem"};
-
-json_t *bench_doctor_find(bench_doctor *d, bench_finding_level level, const char *id, const char *format, ...)
-{
-    char text[2048];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    bench_clean_line(text); // a driver's words may be no UTF-8, or cut within a character
-    json_t *finding = json_pack("{s:s, s:s, s:s, s:n, s:n}", "level", level_names[level], "id", id, "text",
-                                text, "todo", "reproduce");
-    json_array_append_new(d->findings, finding);
-    return finding;
-}
-
-void bench_doctor_advise(json_t *finding, const char *format, ...)
-{
-    char text[1024];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    bench_clean_line(text);
-    json_object_set_new(finding, "todo", json_string(text));
-}
-
-void bench_doctor_path(const bench_doctor *d, char path[BENCH_DOCTOR_PATH], const char *format, ...)
-{
-    va_list arguments;
-    const size_t used = (size_t)snprintf(path, BENCH_DOCTOR_PATH, "%.300s", d->root);
-    va_start(arguments, format);
-    vsnprintf(path + used, BENCH_DOCTOR_PATH - used, format, arguments);
-    va_end(arguments);
-}
-
-char *bench_doctor_read(const bench_doctor *d, const char *path, size_t *size)
-{
-    char full[BENCH_DOCTOR_PATH];
-    bench_doctor_path(d, full, "%s", path);
-    FILE *file = fopen(full, "rb");
-    size_t used = 0, capacity = 4096, got = 0;
-    char *text = file ? malloc(capacity + 1) : NULL;
-    while (text && (got = fread(text + used, 1, capacity - used, file)) > 0) {
-        used += got;
-        if (used < capacity)
-            continue;
-        char *larger = realloc(text, 2 * capacity + 1);
-        if (!larger)
-            break;
-        text = larger;
-        capacity *= 2;
-    }
-    if (file)
-        fclose(file);
-    if (text)
-        text[used] = '\0';
-    if (size)
-        *size = used;
-    return text;
-}
-
-bool bench_doctor_exists(const bench_doctor *d, const char *path)
-{
-    char full[BENCH_DOCTOR_PATH];
-    struct stat status;
-    bench_doctor_path(d, full, "%s", path);
-    return stat(full, &status) == 0;
-}
 
 // ---- what people read ----
 
@@ -90,7 +28,7 @@ static size_t count_level(const bench_doctor *d, bench_finding_level level)
     size_t count = 0, i;
     const json_t *finding;
     json_array_foreach(d->findings, i, finding) count +=
-        !strcmp(bench_text_of(finding, "level"), level_names[level]);
+        !strcmp(bench_text_of(finding, "level"), bench_finding_level_text(level));
     return count;
 }
 
@@ -104,7 +42,7 @@ static void print_group(const bench_doctor *d, bench_finding_level level, const 
     json_array_foreach(d->findings, i, finding)
     {
         const char *todo = bench_text_of(finding, "todo"), *again = bench_text_of(finding, "reproduce");
-        if (strcmp(bench_text_of(finding, "level"), level_names[level]) != 0)
+        if (strcmp(bench_text_of(finding, "level"), bench_finding_level_text(level)) != 0)
             continue;
         printf("  %s\n", bench_text_of(finding, "text"));
         if (todo[0])

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 // What this process may use of the machine, where Husk keeps its files, and which variables are set.
 #define _GNU_SOURCE // environ
+#include "doctor/host.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "doctor/doctor.h"
+#include "doctor/access.h"
 #include "os/environment.h"
 #include "os/host.h"
 

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: MIT
 // Devices: which OpenCL lists, without the drivers that break the list, and which of them are meant.
+#include "doctor/list.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "common/json.h"
-#include "doctor/doctor.h"
+#include "doctor/address.h"
+#include "os/child.h"
 #include "os/interrupt.h"
+#include "os/process.h"
 #include "os/terminal.h"
 
 static void tell_same_card(bench_doctor *d, const json_t *a, const json_t *b)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // OpenCL loaders: which one this process has, which others a program may meet, and the variables that lead them astray.
 #define _GNU_SOURCE // dladdr
+#include "doctor/loader.h"
+
 #include <dirent.h>
 #include <dlfcn.h>
 #include <stdio.h>
@@ -10,7 +12,7 @@
 
 #include <husk/opencl.h>
 
-#include "doctor/doctor.h"
+#include "doctor/machine.h"
 
 #define LOADER_NAME  "libOpenCL.so.1"
 #define MOST_LOADERS 16

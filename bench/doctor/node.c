@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Device files of GPUs and accelerators: which there are, and whether this user can open them. They are opened, in a
 // process of its own, since what a file's bits say is neither all that decides nor proof of a driver behind it.
+#include "doctor/node.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <grp.h>
@@ -11,7 +13,8 @@
 #include <unistd.h>
 
 #include "common/json.h"
-#include "doctor/doctor.h"
+#include "doctor/access.h"
+#include "doctor/machine.h"
 #include "os/interrupt.h"
 #include "os/process.h"
 #include "os/terminal.h"

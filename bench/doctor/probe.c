@@ -2,6 +2,8 @@
 // What the doctor does in a process of its own, since drivers crash and hang: load one driver and list it, open a
 // device file, list everything as a program would, or ask for a device's threads. It answers as a worker does
 // (bench/os/process.h): one line, and before it lines that say where it is.
+#include "doctor/probe.h"
+
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -11,7 +13,7 @@
 
 #include <husk/opencl.h>
 
-#include "doctor/doctor.h"
+#include "doctor/access.h"
 #include "os/process.h"
 #include "worker/husk_extra.h"
 

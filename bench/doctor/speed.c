@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 // Whether a device holds its speed: it is kept busy, long enough to become warm, and the rates at the end are set
 // against those at the beginning, in the light of how much they differ by themselves.
+#include "doctor/speed.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/rank_test.h"
 #include "common/stats.h"
-#include "doctor/doctor.h"
 #include "os/interrupt.h"
 #include "os/terminal.h"
 #include "os/timer.h"

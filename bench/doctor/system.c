@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // GPUs that the system shows, on the PCI bus or as device files, and has no OpenCL device for: why, and what to do.
+#include "doctor/system.h"
+
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +9,10 @@
 #include <unistd.h>
 
 #include "common/json.h"
-#include "doctor/doctor.h"
+#include "doctor/address.h"
+#include "doctor/machine.h"
+#include "doctor/node.h"
+#include "doctor/vendors.h"
 
 #define PCI_ROOT "/sys/bus/pci/devices"
 
@@ -135,34 +140,15 @@ static bool is_of_vendor(const json_t *device, int vendor)
     return false;
 }
 
-typedef struct address {
-    unsigned domain, bus, device, function;
-} address;
-
-static bool read_address(const char *text, address *a)
-{
-    char end = '\0';
-    *a = (address){0};
-    return sscanf(text, "%x:%x:%x.%x%c", &a->domain, &a->bus, &a->device, &a->function, &end) == 4 ||
-           (a->domain = 0, sscanf(text, "%x:%x.%x%c", &a->bus, &a->device, &a->function, &end) == 3);
-}
-
-bool bench_doctor_same_address(const char *left, const char *right)
-{
-    address a, b;
-    return read_address(left, &a) && read_address(right, &b) && a.domain == b.domain && a.bus == b.bus &&
-           a.device == b.device && a.function == b.function;
-}
-
 // Drivers that cannot say the domain say 0: what no GPU in domain 0 is meant by is the one elsewhere.
 static bool is_meant(const bench_doctor *d, const char *said, const char *where)
 {
-    address a, b;
+    bench_address a, b;
     size_t i;
     const json_t *gpu;
     if (bench_doctor_same_address(said, where))
         return true;
-    if (!read_address(said, &a) || !read_address(where, &b) || a.domain)
+    if (!bench_doctor_read_address(said, &a) || !bench_doctor_read_address(where, &b) || a.domain)
         return false;
     json_array_foreach(d->gpus, i, gpu)
     {

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Devices: whether the driver of a CPU binds its threads. clbench has it do so for its own workers (os/process.c), so
 // this is asked in a process that has not: what is said is said of other programs.
+#include "doctor/threads.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/json.h"
-#include "doctor/doctor.h"
 #include "os/host.h"
 #include "os/process.h"
 #include "os/terminal.h"

@@ -13,7 +13,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "doctor/doctor.h"
+#include "doctor/address.h"
+#include "doctor/findings.h"
+#include "doctor/node.h"
 #include "doctor_machine.h"
 
 static void another_gpu(const char *vendor, const char *driver, const char *words, const char *todo)

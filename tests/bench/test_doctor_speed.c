@@ -4,7 +4,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "doctor/doctor.h"
+#include "doctor/device.h"
+#include "doctor/speed.h"
 
 #define SECONDS 20.0
 #define MOST    4000
