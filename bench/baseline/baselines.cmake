@@ -35,7 +35,7 @@ string(APPEND header "#ifndef BENCH_BASELINE_OPS_H\n#define BENCH_BASELINE_OPS_H
 string(APPEND header "${ref_line}${onednn_line}\n#endif\n")
 file(CONFIGURE OUTPUT "${generated_dir}/baseline_ops.h" CONTENT "${header}" @ONLY)
 
-target_sources(husk_bench PRIVATE baseline/ref.c ${ref_sources} baseline/dynamic_library.c)
+target_sources(husk_bench PRIVATE baseline/ref.c baseline/ref_op.c ${ref_sources} baseline/dynamic_library.c)
 target_compile_definitions(husk_bench PUBLIC HUSK_WITH_REF=1)
 set(found "ref")
 set(missing "")
@@ -50,8 +50,8 @@ endif()
 if(HUSK_ONEDNN_LIBRARY AND onednn_version VERSION_GREATER_EQUAL 2.5)
     husk_baseline_file("${HUSK_ONEDNN_LIBRARY}" file)
     target_sources(husk_bench PRIVATE baseline/onednn.c baseline/onednn_library.c baseline/onednn_program.c
-        baseline/onednn_conv_backward.c baseline/onednn_gemm_backward.c baseline/onednn_rnn_backward.c
-        baseline/onednn_quantized.c
+        baseline/onednn_conv_shared.c baseline/onednn_conv_backward.c baseline/onednn_gemm_shared.c
+        baseline/onednn_gemm_backward.c baseline/onednn_rnn_backward.c baseline/onednn_quantized.c
         ${onednn_sources})
     target_compile_definitions(husk_bench PUBLIC HUSK_WITH_ONEDNN=1)
     target_compile_definitions(husk_bench PRIVATE "HUSK_ONEDNN_LIBRARY=\"${file}\"")

@@ -10,6 +10,7 @@
 
 #include <cblas.h>
 
+#include "baseline/baselines.h"
 #include "baseline/dynamic_library.h"
 #include "baseline/operand.h"
 #include "cases/data.h"

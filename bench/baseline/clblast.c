@@ -11,6 +11,7 @@
 
 #include <husk/opencl.h>
 
+#include "baseline/baselines.h"
 #include "baseline/operand.h"
 #include "common/embedded.h"
 #include "common/json.h"

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "baseline/baselines.h"
 #include "baseline/onednn_op.h"
 #include "baseline/operand.h"
 #include "baseline_ops.h"

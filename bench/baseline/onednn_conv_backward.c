@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // oneDNN: the gradients of convolution, in the layouts of onednn_conv.c. Whatever is reordered is part of each run.
-#include "baseline/onednn_conv.h"
+#include "baseline/onednn_conv_backward.h"
+
+#include "baseline/onednn_conv_shared.h"
 
 // Dimensions, and the operator's tensors as oneDNN computes with them.
 typedef struct tensors {

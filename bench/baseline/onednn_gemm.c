@@ -3,7 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "baseline/onednn_gemm.h"
+#include "baseline/onednn_gemm_backward.h"
+#include "baseline/onednn_gemm_shared.h"
 
 static bool supports(const bench_case *c, char reason[BENCH_REASON_TEXT])
 {
@@ -64,17 +65,6 @@ typedef struct matrices {
     const onednn_md *a, *b, *b_any, *c, *bias;
     dnnl_memory_t a_memory, b_memory, c_memory, bias_memory;
 } matrices;
-
-const onednn_md *onednn_gemm_md(onednn_program *program, int64_t batch, int64_t rows, int64_t columns, int64_t leading,
-                                bool transposed, bool any)
-{
-    const int64_t stored = transposed ? columns : rows;
-    const int64_t dims[3] = {batch, rows, columns};
-    const int64_t strides[3] = {stored * leading, transposed ? 1 : leading, transposed ? leading : 1};
-    const int skip = batch > 1 ? 0 : 1;
-    return any ? onednn_program_md_any(program, 3 - skip, dims + skip)
-               : onednn_program_md(program, 3 - skip, dims + skip, strides + skip);
-}
 
 static matrices describe(onednn_program *program, const bench_gemm *g, const onednn_operands *operands)
 {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 // oneDNN: the gradients of matrix multiplication, by two matmuls, or by its inner product's own gradients.
+#include "baseline/onednn_gemm_backward.h"
+
 #include <stdio.h>
 
-#include "baseline/onednn_gemm.h"
+#include "baseline/onednn_gemm_shared.h"
 
 bool onednn_gemm_backward_supports(const bench_case *c, char reason[BENCH_REASON_TEXT])
 {

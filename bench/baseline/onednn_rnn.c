@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "baseline/onednn_rnn.h"
+#include "baseline/onednn_rnn_backward.h"
 
 enum {
     OWN_WEIGHTS = ONEDNN_RNN_OWN_WEIGHTS,

@@ -7,7 +7,7 @@
 // and their gradients out of them.
 #include <string.h>
 
-#include "baseline/onednn_rnn.h"
+#include "baseline/onednn_rnn_backward.h"
 
 // Places of the case's arrays: bench/cases/rnn/rnn.c.
 enum { MATRICES, BIASES, DH0, DC0 };

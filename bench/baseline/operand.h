@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "worker/contender.h"
+#include "cases/operands.h"
 
 static inline size_t bench_operand_bytes(const bench_array *array)
 {

@@ -3,8 +3,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "baseline/ref.h"
+#include "baseline/ref_op.h"
 
+#include "baseline/baselines.h"
 #include "baseline_ops.h"
 #include "cases/array.h"
 #include "cases/data.h"
@@ -79,19 +80,6 @@ static void release(void *opaque)
     free(s->extra[1]);
     bench_output_free(&s->blank);
     free(s);
-}
-
-bool bench_ref_make_output(bench_array *array, husk_dtype dtype, int32_t rank, const int64_t *shape,
-                           const int64_t *strides)
-{
-    *array = (bench_array){.dtype = dtype, .rank = rank, .count = 1};
-    for (int32_t i = rank; i-- > 0;) {
-        array->shape[i] = shape[i];
-        array->strides[i] = strides ? strides[i] : array->count;
-        array->count *= shape[i];
-    }
-    array->data = malloc((size_t)array->count * 4 + 4);
-    return array->data != NULL;
 }
 
 static bool supports(const bench_case *c, char reason[BENCH_REASON_TEXT])

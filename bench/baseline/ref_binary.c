@@ -2,7 +2,7 @@
 // The contender ref: binary.
 #include "ref/elementwise/binary.h"
 
-#include "baseline/ref.h"
+#include "baseline/ref_op.h"
 
 static bool run(const bench_ref_state *s, const husk_ref_array *y)
 {

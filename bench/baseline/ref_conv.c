@@ -2,7 +2,7 @@
 // The contender ref: conv.
 #include "ref/conv/conv.h"
 
-#include "baseline/ref.h"
+#include "baseline/ref_op.h"
 #include "cases/space.h"
 
 static bool run(const bench_ref_state *s, const husk_ref_array *y)

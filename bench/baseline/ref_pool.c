@@ -2,7 +2,7 @@
 // The contender ref: pool.
 #include "ref/pool/pool.h"
 
-#include "baseline/ref.h"
+#include "baseline/ref_op.h"
 #include "cases/space.h"
 
 static bool prepare(bench_ref_state *s)

@@ -2,7 +2,7 @@
 // The contender ref: rnn.
 #include "ref/rnn/rnn.h"
 
-#include "baseline/ref.h"
+#include "baseline/ref_op.h"
 
 // Every layer's weights as the reference sees them.
 static bool make_weights(bench_ref_state *s)

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "common/text.h"
-#include "worker/contender.h"
+#include "run/contenders.h"
 
 bool bench_baseline_is_wanted(const bench_options *options, const char *name)
 {

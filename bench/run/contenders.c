@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The contenders that were built in; bench/baseline holds all but husk.
+#include "run/contenders.h"
+
 #include <string.h>
 
-#include "worker/contender.h"
+#include "baseline/baselines.h"
+#include "worker/husk_contender.h"
 
 static const bench_contender *const contenders[] = {
     &bench_contender_husk,

@@ -24,11 +24,11 @@
 #include "record/resume.h"
 #include "report/summary.h"
 #include "run/baseline_choice.h"
+#include "run/contenders.h"
 #include "run/dry_run.h"
 #include "run/overhead.h"
 #include "run/rounds.h"
 #include "run/select.h"
-#include "worker/contender.h"
 #include "worker/measure_peaks.h"
 
 #define STANDARD_BUDGET 60.0

@@ -107,19 +107,4 @@ typedef struct bench_contender {
     const char *(*unguarded)(const void *session);
 } bench_contender;
 
-/*
- * Every contender that was built in; husk first. bench/run/contenders.c lists them; which of the baselines are
- * there depends on the libraries found (HUSK_WITH_ONEDNN, HUSK_WITH_BLAS, HUSK_WITH_CLBLAST).
- */
-extern const bench_contender bench_contender_husk;
-extern const bench_contender bench_contender_ref;
-extern const bench_contender bench_contender_onednn;
-extern const bench_contender bench_contender_blas;
-extern const bench_contender bench_contender_clblast;
-
-/* NULL past the end. */
-const bench_contender *bench_contender_get(size_t index);
-/* NULL when there is none of that name. */
-const bench_contender *bench_contender_find(const char *name);
-
 #endif

@@ -25,6 +25,8 @@ typedef struct bench_husk_session {
     const bench_husk_job *job; /* of the case prepared last; NULL: there is none */
 } bench_husk_session;
 
+extern const bench_contender bench_contender_husk;
+
 /* The job within a state that bench_contender_husk.prepare has made. */
 bench_husk_job *bench_husk_job_of(void *state);
 

@@ -10,17 +10,19 @@
 #include <string.h>
 #include <time.h>
 
+#include "baseline/baselines.h"
 #include "cases/data.h"
-#include "cases/verdict.h"
-#include "ref/conv/conv.h"
-#include "support/main.h"
-#include "worker/contender.h"
-#ifdef HUSK_WITH_ONEDNN
-#include "baseline/onednn_conv.h"
-#include "baseline_ops.h"
 #include "cases/ops.h"
 #include "cases/parse.h"
 #include "cases/size.h"
+#include "cases/verdict.h"
+#include "ref/conv/conv.h"
+#include "run/contenders.h"
+#include "support/main.h"
+#include "worker/contender.h"
+#ifdef HUSK_WITH_ONEDNN
+#include "baseline/onednn_conv_shared.h"
+#include "baseline_ops.h"
 #define ONEDNN_OP(lower, upper) extern const onednn_op onednn_op_##lower;
 BENCH_ONEDNN_OP_LIST(ONEDNN_OP)
 #undef ONEDNN_OP

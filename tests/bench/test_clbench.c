@@ -11,9 +11,9 @@
 #include <jansson.h>
 
 #include "record/result_file.h"
+#include "run/contenders.h"
 #include "support/main.h"
 #include "support/wrong_kernels.h"
-#include "worker/contender.h"
 
 #ifndef HUSK_CLBENCH
 #error "HUSK_CLBENCH is the path of clbench; bench/CMakeLists.txt defines it"

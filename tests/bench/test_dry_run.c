@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "worker/contender.h"
+#include "run/contenders.h"
 
 #ifndef HUSK_CLBENCH
 #error "HUSK_CLBENCH is the path of clbench; bench/CMakeLists.txt defines it"

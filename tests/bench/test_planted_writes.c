@@ -14,6 +14,7 @@
 #include "support/support.h"
 #include "support/wrong_kernels.h"
 #include "verify/check.h"
+#include "worker/husk_contender.h"
 #include "worker/husk_extra.h"
 #include "worker/worker.h"
 

@@ -13,6 +13,7 @@
 #include "cases/suites.h"
 #include "support/support.h"
 #include "verify/check.h"
+#include "worker/husk_contender.h"
 #include "worker/husk_extra.h"
 #include "worker/worker.h"
 

@@ -22,6 +22,7 @@
 #include "os/host.h"
 #include "os/timer.h"
 #include "record/resume.h"
+#include "run/contenders.h"
 #include "run/run.h"
 #include "worker/worker.h"
 

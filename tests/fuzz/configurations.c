@@ -24,6 +24,7 @@
 #include "os/timer.h"
 #include "random_calls.h"
 #include "worker/contender.h"
+#include "worker/husk_contender.h"
 
 enum { BURST = 24, HOPELESS = 40, BARREN = 100, VOID_SHARE = 4, SECONDS_A_CALL = 600, MORE_TO_DO = 3 };
 typedef enum verdict { RIGHT, WRONG, VOID, REFUSED, CRASHED, EMPTY, VERDICTS } verdict;

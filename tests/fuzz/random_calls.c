@@ -19,6 +19,7 @@
 #include "os/timer.h"
 #include "random_calls.h"
 #include "worker/contender.h"
+#include "worker/husk_contender.h"
 
 enum { BURST = 24, HOPELESS = 3, SECONDS_A_CALL = 600, EXIT_STOPPED = 3 };
 

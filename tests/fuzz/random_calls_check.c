@@ -9,6 +9,7 @@
 #include "cases/output_digest.h"
 #include "random_calls.h"
 #include "worker/contender.h"
+#include "worker/husk_contender.h"
 
 static call_outcome explain(call_result *result, call_outcome outcome, const char *text)
 {

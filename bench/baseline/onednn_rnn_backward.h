@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * baseline/onednn_rnn.h: what the recurrent layers' files share.
+ * bench/baseline/onednn_rnn_backward.h: the gradients of recurrent layers, and the flags of the ways to compute both.
  */
-#ifndef BENCH_BASELINE_ONEDNN_RNN_H
-#define BENCH_BASELINE_ONEDNN_RNN_H
+#ifndef BENCH_BASELINE_ONEDNN_RNN_BACKWARD_H
+#define BENCH_BASELINE_ONEDNN_RNN_BACKWARD_H
 
 #include "baseline/onednn_op.h"
 

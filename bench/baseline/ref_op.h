@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * baseline/ref.h: what the contender ref keeps of a case. An operator's part is baseline/ref_<op>.c.
+ * bench/baseline/ref_op.h: what the contender ref keeps of a case. An operator's part is baseline/ref_<op>.c.
  */
-#ifndef BENCH_BASELINE_REF_H
-#define BENCH_BASELINE_REF_H
+#ifndef BENCH_BASELINE_REF_OP_H
+#define BENCH_BASELINE_REF_OP_H
 
 #include "ref/ref.h"
 
