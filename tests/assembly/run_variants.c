@@ -26,6 +26,7 @@
 #include "cases/case.h"
 #include "cases/data.h"
 #include "cases/ops.h"
+#include "cases/parse.h"
 #include "cases/suite.h"
 #include "cases/suites.h"
 #include "runtime/internal.h"

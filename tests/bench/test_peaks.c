@@ -162,7 +162,7 @@ START_TEST(engines_leave_no_trace_in_the_memory_of_cases)
     setenv("HUSK_ENGINES", "soft_amx", 1);
     ck_assert_msg(bench_contender_husk.open(&options, &opened, reason) == BENCH_OK, "%s", reason);
     const bench_husk_session *session = opened;
-    bench_meter *meter = bench_meter_create(session, 0, reason);
+    bench_meter *meter = bench_meter_create(session->context, 0, reason);
     ck_assert_msg(meter != NULL, "%s", reason);
     husk_memory_stats before, after;
     bench_peaks peaks = {0};

@@ -3,6 +3,8 @@
 #ifndef HUSK_TESTS_FUZZ_READERS_H
 #define HUSK_TESTS_FUZZ_READERS_H
 
+#include <jansson.h>
+
 /*
  * The document was accepted: one who reads results takes it, and says no nonsense. Which one of FUZZ_READERS it is:
  * comparing, the report, the roofline, resuming.

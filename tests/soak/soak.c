@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cases/ops.h"
 #include "common/text.h"
 #include "os/timer.h"
 #include "soak.h"

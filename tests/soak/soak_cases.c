@@ -3,7 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cases/ops.h"
 #include "cases/output_digest.h"
+#include "cases/parse.h"
 #include "common/text.h"
 #include "soak.h"
 #include "support/generate.h"
