@@ -11,7 +11,7 @@
 #include "os/terminal.h"
 #include "os/timer.h"
 #include "ref/random.h"
-#include "worker/worker.h"
+#include "worker/requests.h"
 
 #define USUAL_PREPARE \
     0.3 // seconds: data, memory and programs from a cache; beyond that something is compiled

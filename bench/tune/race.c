@@ -11,6 +11,7 @@
 #include "os/timer.h"
 #include "ref/random.h"
 #include "tune/database.h"
+#include "worker/requests.h"
 
 #define MAX_RACERS     BENCH_SLOTS
 #define MAX_SAMPLES    256

@@ -7,9 +7,9 @@
 #ifndef BENCH_TUNE_RACE_H
 #define BENCH_TUNE_RACE_H
 
+#include "cases/case.h"
 #include "common/stats.h"
 #include "measure/contestant.h"
-#include "worker/worker.h"
 
 typedef enum bench_race_result {
     BENCH_RACE_TUNED,     /* a challenger is faster, and right */

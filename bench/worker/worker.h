@@ -2,26 +2,6 @@
 /*
  * bench/worker/worker.h: the other end of bench/os/process.h: one contender in a process of its own. It blocks in read
  * while others are measured.
- *
- * Requests ("do") and what their replies hold beside "answer" (ok, unsupported, error, lost) and "reason":
- *     (at the start, unasked)         name, version; of one on an OpenCL device also device; from husk notes, status
- *     forms    case                  forms: names, [] when there is only the contender's own choice
- *     prepare  case slot form        variant, configuration, choice, executed_flops, error_factor, workspace,
- *                                    builds, cache_loads, prepare_ns, first_ns (the first run), cpu_ns;
- *                                    with run false it does not run; with guards its memory lies between guard bands
- *     run      slot                  the first run, of one that was prepared without
- *     verify   slot seed again       pass, mistrusted, max_error, bound, max_ratio, checked, text; with again also
- *                                    repeats, where a run on the output of another comes to the same bits; of husk
- *                                    guards: intact, touched, or why nobody has looked at bands
- *     warm     slot runs ns limit_ns reset       batch (runs a sample), settled; reset: from the initial output
- *     sample   slot batch ns         samples: ns of one run each; latency_ns: of single launches
- *     check    slot seed repeats     pass, text: of what the last run has left
- *     release                        all slots and the case's data
- *     (before a reply, any number)   at: what it is doing, behind "while"
- *     (likewise)                     building: what a driver's compiler is at, null: nothing;
- *                                    mark: bench/worker/builds.h
- *     (likewise)                     first_launch: the kernel that is about to be launched for the first time
- *     any other                      is handed to the contender's own table (bench_worker_extra)
  */
 #ifndef BENCH_WORKER_WORKER_H
 #define BENCH_WORKER_WORKER_H
@@ -29,10 +9,6 @@
 #include <jansson.h>
 
 #include "worker/contender.h"
-
-#define BENCH_SLOTS 8
-/* Runs a sample, at most: what has not lasted long enough by then does nothing. */
-#define BENCH_LONGEST_BATCH ((int64_t)1 << 30)
 
 /* Requests that only one kind of worker understands. NULL: unknown to it. */
 typedef json_t *(*bench_worker_extra)(void *session, const char *what, json_t *request);
