@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Devices: whether the driver of a CPU binds its threads. clbench has it do so for its own workers (os/process.c), so
+// Devices: whether the driver of a CPU binds its threads. clbench has it do so for its own workers (os/child.c), so
 // this is asked in a process that has not: what is said is said of other programs.
 #include "doctor/threads.h"
 

@@ -60,8 +60,8 @@ bool bench_process_send(bench_process *process, json_t *request);
 enum { BENCH_STATUS_UNKNOWN = -1, BENCH_STATUS_NONE = -2 };
 
 /*
- * Wait for the reply, a new reference. seconds <= 0: as long as it takes. Of one that has died, status is how, reason is
- * not written, and it is to be forgotten when that has been said; where status is BENCH_STATUS_NONE both are done.
+ * Wait for the reply, a new reference. seconds <= 0: as long as it takes. Of one that has died, status is how, reason
+ * is not written, and it is to be forgotten when that has been said; where status is BENCH_STATUS_NONE both are done.
  */
 bench_reply bench_child_receive(bench_process *process, double seconds, json_t **reply, int *status,
                                 char reason[BENCH_REASON_TEXT]);
@@ -81,8 +81,8 @@ void bench_process_watch(bench_process_watcher *watcher);
 enum { BENCH_WORKER_REQUESTS = 3, BENCH_WORKER_REPLIES = 4 };
 
 /*
- * The hidden argument that makes clbench look at what may crash or hang (bench/doctor/probe.c): clbench --probe
- * icd LIBRARY, devices WISH, threads WISH, or open FILE.
+ * The hidden argument that makes clbench look at what may crash or hang: clbench --probe icd LIBRARY, devices WISH,
+ * threads WISH, or open FILE.
  */
 #define BENCH_PROBE_ARGUMENT "--probe"
 

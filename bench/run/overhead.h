@@ -6,7 +6,9 @@
 #include "cli/options.h"
 #include "measure/contestant.h"
 
-/* As bench_overhead_measure has it, asked for case by case, with a line of progress. What may compile is given seconds. */
+/*
+ * As bench_overhead_measure has it, asked for case by case, with a line of progress. What may compile is given seconds.
+ */
 json_t *bench_overhead_ask(bench_contestant *husk, double seconds, char reason[BENCH_REASON_TEXT]);
 
 /* The largest overhead_ns of them, with its case; NaN for none. */

@@ -90,12 +90,26 @@ check_kernels() {
 }
 
 # Who may include whom: base <- runtime <- select <- ops; train and dist, as users do, see public headers; the rest
-# sees those, ref and what is its own.
+# sees those, ref and what is its own. The folders of clbench are in an order, too.
 check_includes() {
     # shellcheck disable=SC2046 # a list of files
     awk '
     function family_of(path) { sub(/^(src\/)?ops\//, "", path); sub(/\/.*/, "", path); return path }
     function complain(rule) { print FILENAME ":" FNR ": " rule ": " $0 }
+    function check_bench(header, floor,    own) {
+        own = FILENAME
+        sub(/^bench\//, "", own)
+        if (!sub(/\/.*/, "", own)) { own = "" }
+        if (floor == "") {
+            if (header !~ /^(bench|baseline)_ops\.h$/) {
+                complain("clbench includes its headers by the path from bench/")
+            }
+        } else if (own != "" && !(own in place)) {
+            complain("bench/" own " has no place among the folders of clbench")
+        } else if (own != "" && floor in place && place[floor] > place[own]) {
+            complain("bench/" own " may include nothing of bench/" floor ", which lies above it")
+        }
+    }
     function check_quoted(header,    floor, other) {
         if (header ~ /\.\./) { complain("no include climbs with .."); return }
         floor = header
@@ -117,6 +131,8 @@ check_includes() {
         } else if (floor ~ /^(base|runtime|select|ops|train|dist)$/ &&
                    FILENAME !~ /^tests\/(runtime|select|support|offline|assembly|fuzz|train|dist)\//) {
             complain("the inside of the library is for src/ and white-box tests")
+        } else if (FILENAME ~ /^bench\//) {
+            check_bench(header, floor)
         }
     }
     function check_angled(header) {
@@ -153,6 +169,8 @@ check_includes() {
         allowed["ref"] = " base ref "
         allowed["train"] = " train "
         allowed["dist"] = " dist "
+        count = split("common os cases cli worker baseline measure record compare report run verify tune doctor", order)
+        for (i = 1; i <= count; i++) { place[order[i]] = i }
     }
     FNR == 1 { room = FILENAME; sub(/^src\//, "", room); if (!sub(/\/.*/, "", room)) { room = "src" } }
     /^[ \t]*#[ \t]*include[ \t]*"/ {

@@ -33,7 +33,7 @@ build() { # a small house with two operators
         put "cl/$family/${stem}_tiled.cl" "$source" '#include "lib/dtype.clh"'
         put "tests/ops/$family/test_$op.c" "$source" '#include <husk/husk.h>' "#include \"ref/$family/$stem.h\"" \
             '#include "support/device.h"'
-        put "bench/cases/$family/$stem.c" "$source" '#include "cases/case.h"'
+        put "bench/cases/$family/$stem.c" "$source" '#include "cases/op.h"'
     done
     mv cl/conv/conv_tiled.cl cl/conv/tiled.cl
     mv cl/gemm/gemm_tiled.cl cl/gemm/tiled.cl
@@ -55,6 +55,8 @@ build() { # a small house with two operators
     put src/dist/parallel.c "$source" '#include <husk/dist.h>' '#include <husk/train.h>' '#include <mpi.h>' \
         '#include "dist/dist.h"'
     put include/husk/dist.h "$header" '#include <husk/train.h>'
+    put bench/run/rounds.c "$source" '#include "run/state.h"' '#include "cases/op.h"' '#include "ref/random.h"'
+    put bench/main.c "$source" '#include "doctor/doctor.h"'
     put cl/lib/dtype.clh "$source" '#include "lib/vector.clh"'
     put tests/runtime/test_pool.c "$source" '#include "runtime/pool.h"' '#include <check.h>'
     put examples/embed.c "$source" '#include <husk/husk.h>' '#include <husk/opencl.h>' '#include <stdio.h>'
@@ -119,6 +121,10 @@ plant include/husk/ops/gemm.h '#include "base/text.h"';       expect 'only <husk
 plant examples/embed.c '#include "support/device.h"';         expect 'only <husk/...> and standard headers'
 plant tests/ops/gemm/test_gemm.c '#include "runtime/launch.h"'; expect 'white-box tests'
 plant bench/cases/conv/conv.c '#include "base/text.h"';       expect 'white-box tests'
+plant bench/cases/conv/conv.c '#include "worker/worker.h"';    expect 'bench/cases may include nothing of bench/worker'
+plant bench/run/rounds.c '#include "doctor/findings.h"';      expect 'bench/run may include nothing of bench/doctor'
+put bench/new/rounds.c "$source" '#include "run/state.h"';    expect 'bench/new has no place'
+plant bench/run/rounds.c '#include "rounds.h"';               expect 'by the path from bench/'
 plant cl/conv/tiled.cl '#include "conv_private.clh"';         expect 'a kernel includes only lib/'
 plant cl/lib/dtype.clh '#include "gemm/tiled.cl"';            expect 'a kernel includes only lib/'
 
