@@ -1,8 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * husk/export.h: visibility of the public names, of which only husk_* leaves the shared library; and how the macros
- * that make a struct do it: HUSK_CONV_PARAMS(.pad = {1, 1}) in C11, and in C++ from C++20 on, where members have to be
- * named in the order in which they are declared. husk/husk.hpp is for C++17.
+/** @file
+ * Visibility of the public names, and the macros that make params structs.
+ *
+ * The shared library exports only names that begin with `husk_`.
+ *
+ * A struct that begins with its own size has a macro that sets the size and the members that you name. All other
+ * members are zero, which means the default:
+ *
+ *     HUSK_CONV_PARAMS(.pad = {1, 1})
+ *
+ * The macros work in C11, and in C++ from C++20 on. C++ requires the members in the order of their declaration. For
+ * C++17 there is husk/husk.hpp.
  */
 #ifndef HUSK_EXPORT_H
 #define HUSK_EXPORT_H
@@ -15,12 +23,12 @@
 #if defined(_WIN32)
 #define HUSK_API
 #elif defined(__GNUC__)
+/** Marks a public function. */
 #define HUSK_API __attribute__((visibility("default")))
 #else
 #define HUSK_API
 #endif
 
-/* HUSK_ZEROS: what a struct is begun with, all of whose members are to be zero. */
 #ifdef __cplusplus
 #define HUSK_ZEROS \
     {              \
@@ -33,12 +41,16 @@
         .size = sizeof(type), __VA_ARGS__ \
     }
 #else
+/** An initializer that sets all members of a struct to zero, in C and in C++. */
 #define HUSK_ZEROS \
     {              \
         0          \
     }
+/** Begins declarations with C linkage. */
 #define HUSK_BEGIN_DECLS
+/** Ends declarations with C linkage. */
 #define HUSK_END_DECLS
+/** A struct with its `size` set, the given members set, and all others zero. The `HUSK_..._PARAMS` macros use it. */
 #define HUSK_MAKE(type, ...)              \
     (type)                                \
     {                                     \

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * husk/queue.h: work in order, and order between queues.
+/** @file
+ * Queues run work in order; events order the work of different queues.
  *
- * A queue executes in order and belongs to one thread at a time. It owns the kernel objects and the
- * scratch memory of the work enqueued on it, so any number of threads with a queue each may run the same
- * plan at once.
+ * A queue executes its commands in order. One thread may use it at a time. It owns the kernel objects and the scratch
+ * memory of the work that is enqueued on it. So any number of threads, each with its own queue, may run the same plan
+ * at once.
  */
 #ifndef HUSK_QUEUE_H
 #define HUSK_QUEUE_H
@@ -13,66 +13,89 @@
 
 HUSK_BEGIN_DECLS
 
+/** Commands of one context, executed in order. */
 typedef struct husk_queue husk_queue;
+/** A point in a queue's work. */
 typedef struct husk_event husk_event;
 
+/** A timeout without a limit. */
 #define HUSK_FOREVER UINT64_MAX
 
+/** Options of a queue. Zero means the default. */
 typedef struct husk_queue_params {
-    uint32_t size;      /* sizeof this struct: HUSK_QUEUE_PARAMS sets it */
-    uint32_t profiling; /* not 0: keep the times of every kernel (husk_queue_profile...) */
+    uint32_t size;      /**< sizeof this struct; HUSK_QUEUE_PARAMS() sets it. */
+    uint32_t profiling; /**< Not 0: record the times of every kernel; see husk_queue_profile(). */
 } husk_queue_params;
 
+/** Makes a husk_queue_params; see husk/export.h. */
 #define HUSK_QUEUE_PARAMS(...) HUSK_MAKE(husk_queue_params, __VA_ARGS__)
 
+/** Create a queue. `params` may be NULL. */
 HUSK_API husk_status husk_queue_create(husk_context *context, const husk_queue_params *params,
                                        husk_queue **queue, husk_error *error);
-/* Work already enqueued is finished by the device; the call does not wait for it. */
+/** Release the queue. The call does not wait: the device finishes the work that is already enqueued. */
 HUSK_API void husk_queue_release(husk_queue *queue);
 
+/** The queue's context. */
 HUSK_API husk_context *husk_queue_context(const husk_queue *queue);
 
-/* The last failure of a call on this queue; status HUSK_OK and "" before the first. Never NULL. */
+/** The last failure of a call on this queue; HUSK_OK and "" before the first failure. Never NULL. */
 HUSK_API const husk_error *husk_queue_error(const husk_queue *queue);
 
-/* Hand what is enqueued to the device. */
+/** Submit the enqueued work to the device. */
 HUSK_API husk_status husk_queue_flush(husk_queue *queue);
-/*
- * Wait until everything enqueued has ended. OPENCL, once, where a transfer or a wait for another queue's event has
- * ended badly after it was enqueued: what was computed or copied since the last call that said OK is not to be relied
- * on. So do record, and transfers that block.
+/**
+ * Wait until all enqueued work has ended.
+ *
+ * @retval HUSK_OPENCL A transfer, or a wait for another queue's event, failed after it was enqueued. Do not rely on
+ *   anything that was computed or copied since the last call that returned HUSK_OK. The failure is reported once, by
+ *   this call, by husk_queue_record() or by a transfer that blocks.
  */
 HUSK_API husk_status husk_queue_finish(husk_queue *queue);
 
-/* An event that ends when everything enqueued on the queue so far has ended. */
+/** Create an event that ends when everything that is on the queue now has ended. */
 HUSK_API husk_status husk_queue_record(husk_queue *queue, husk_event **event);
-/* Whatever is enqueued on the queue from now on starts after the event has ended. Same context only. */
+/** Let everything that is enqueued from now on start after the event has ended. The event is of the same context. */
 HUSK_API husk_status husk_queue_wait(husk_queue *queue, husk_event *event);
 
-/* Wait on the host. TIMEOUT when it has not ended after timeout_ns (0: only ask; HUSK_FOREVER: no limit). */
+/**
+ * Wait for the event on the host.
+ *
+ * @param timeout_ns the longest wait; 0 only asks, #HUSK_FOREVER has no limit
+ * @retval HUSK_TIMEOUT The event has not ended in this time.
+ */
 HUSK_API husk_status husk_event_wait(husk_event *event, uint64_t timeout_ns);
+/** Add a reference. */
 HUSK_API void husk_event_retain(husk_event *event);
+/** Drop a reference. */
 HUSK_API void husk_event_release(husk_event *event);
 
-/* One kernel's or transfer's times, by the device's clock, from a queue that profiles (wrapped: husk/opencl.h). */
+/**
+ * Times of one kernel or transfer, by the device's clock. The queue must profile; see husk_queue_params and, for a
+ * queue around an OpenCL queue, husk_queue_from_opencl().
+ */
 typedef struct husk_profile_record {
-    const char *name; /* kernel name, or "write", "read", "copy", "fill" */
+    const char *name; /**< The kernel's name, or "write", "read", "copy", "fill". */
     uint64_t queued_ns;
     uint64_t submitted_ns;
     uint64_t started_ns;
     uint64_t ended_ns;
 } husk_profile_record;
 
-/*
- * Finish the queue and give what it recorded since the last clear; records are kept until the next one. The array
- * belongs to the queue until its next profile call. A command for whose record there was no host memory is left out;
- * times that the driver does not have (of a command that failed) are 0. Device clocks may lie: compare with the wall
- * before trusting them.
+/**
+ * Finish the queue, and return what it recorded since the last husk_queue_profile_clear(). The records stay until the
+ * next clear.
+ *
+ * A command is missing if there was no host memory for its record. Times that the driver does not have, as of a command
+ * that failed, are 0. Device clocks may be wrong: compare with the wall clock before you trust them.
+ *
+ * @param records receives an array that belongs to the queue and is valid until its next profile call
  */
 HUSK_API husk_status husk_queue_profile(husk_queue *queue, const husk_profile_record **records,
                                         size_t *count);
+/** Discard the records. */
 HUSK_API void husk_queue_profile_clear(husk_queue *queue);
-/* Write the records as a Chrome/Perfetto trace (JSON): a new file, or into the device, pipe or link that path is. */
+/** Write the records as a Chrome or Perfetto trace (JSON): to a new file, or to the device, pipe or link at `path`. */
 HUSK_API husk_status husk_queue_profile_export(husk_queue *queue, const char *path);
 
 HUSK_END_DECLS

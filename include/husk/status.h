@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * husk/status.h: what a call answers, and the text that explains a failure.
+/** @file
+ * Status codes, and the text that explains a failure.
  *
- * Everything that can fail returns a husk_status. The explanation is a husk_error: objects' creators
- * fill the one that the caller passes (NULL if it does not care); calls on a queue leave theirs on the
- * queue, where husk_queue_error finds it. There is no global error state.
+ * Every call that can fail returns a ::husk_status. A ::husk_error explains the failure:
+ *
+ * - A call that creates an object fills the husk_error that the caller passes. Pass NULL if you do not need it.
+ * - A call on a queue stores its husk_error in the queue. husk_queue_error() returns it.
+ *
+ * There is no global error state.
  */
 #ifndef HUSK_STATUS_H
 #define HUSK_STATUS_H
@@ -15,15 +18,7 @@
 
 HUSK_BEGIN_DECLS
 
-/*
- * Code, number, text. Numbers are part of the ABI: a new one goes to the end.
- *
- * After INVALID_ARGUMENT, UNSUPPORTED and OUT_OF_MEMORY nothing was enqueued, nothing has changed, and
- * every object is usable; but where the device refused a later kernel of a call that has several (the text
- * names it), or a part of it found no memory, outputs are undefined. What has begun is not begun
- * again by another variant. After OPENCL the queue's contents are undefined but the objects are usable.
- * After DEVICE_LOST the context answers DEVICE_LOST for good; release it and create another.
- */
+/** Every status: code, number, text. The numbers are part of the ABI; new ones are added at the end. */
 #define HUSK_STATUS_LIST(X)                                                                         \
     X(OK, 0, "success")                                                                             \
     X(INVALID_ARGUMENT, 1, "an argument breaks a documented rule")                                  \
@@ -39,28 +34,48 @@ HUSK_BEGIN_DECLS
     X(IO, 11, "a file could not be read or written")                                                \
     X(INTERNAL, 12, "a rule inside the library was broken; please report it")
 
+/**
+ * What a call returns. #HUSK_STATUS_LIST has the meaning of each code.
+ *
+ * After a failure:
+ *
+ * - HUSK_INVALID_ARGUMENT, HUSK_UNSUPPORTED, HUSK_OUT_OF_MEMORY: nothing was enqueued, nothing has changed, and every
+ *   object is usable. There is one exception, see below.
+ * - HUSK_OPENCL: the contents of the queue are undefined. The objects are usable.
+ * - HUSK_DEVICE_LOST: the context returns HUSK_DEVICE_LOST from now on. Release it and create another.
+ *
+ * The exception: a call may consist of several kernels or parts. If the device refuses a later kernel, or a later part
+ * finds no memory, the outputs are undefined. The error text names the refused kernel. The library does not start such
+ * a call again with another variant.
+ */
 typedef enum husk_status {
 #define HUSK_STATUS_ENUM(name, number, text) HUSK_##name = number,
     HUSK_STATUS_LIST(HUSK_STATUS_ENUM)
 #undef HUSK_STATUS_ENUM
 } husk_status;
 
+/** Bytes of husk_error::text, with the terminating zero. */
 #define HUSK_ERROR_TEXT_CAPACITY 2048
 
-/*
- * A failure in full: which public call, which argument and the rule it broke; or which OpenCL call with
- * which error; or which kernel with its build log (cut to fit; the log callback gets it whole).
+/**
+ * A failure in full.
+ *
+ * The text names one of these:
+ *
+ * - the public call, the argument, and the rule that the argument breaks;
+ * - the OpenCL call and its error;
+ * - the kernel and its build log. The log is cut to fit; the context's log callback receives all of it.
  */
 typedef struct husk_error {
     husk_status status;
-    int32_t opencl_code; /* the OpenCL error number, 0 where none was involved */
-    char text[HUSK_ERROR_TEXT_CAPACITY];
+    int32_t opencl_code; /**< The OpenCL error number; 0 if none was involved. */
+    char text[HUSK_ERROR_TEXT_CAPACITY]; /**< The explanation, zero-terminated. */
 } husk_error;
 
-/* "HUSK_OUT_OF_MEMORY"; "HUSK_UNKNOWN_STATUS" for a number that is no status. Never NULL. */
+/** The name of a status, such as "HUSK_OUT_OF_MEMORY". "HUSK_UNKNOWN_STATUS" for any other number. Never NULL. */
 HUSK_API const char *husk_status_name(husk_status status);
 
-/* One sentence about the status in general. Never NULL. */
+/** One sentence about the status in general. Never NULL. */
 HUSK_API const char *husk_status_text(husk_status status);
 
 HUSK_END_DECLS
