@@ -33,7 +33,8 @@ HUSK_API const char *husk_plan_configuration(const husk_plan *plan);
  * @par Limit
  * The limit is the params' workspace_limit. If that is 0, the default for every operator is the larger of 64 MiB and
  * twice the tensors' bytes:
- * - f16 and bf16 tensors count as the f32 in which they are computed. rnn and its gradients add this f32 once more.
+ * - f16 and bf16 tensors count as the f32 in which they are computed. rnn and its gradients add the bytes of this f32
+ *   to the default.
  * - A plan inside a composite has the default of its own tensors.
  *
  * @par Variants above the limit

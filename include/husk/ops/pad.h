@@ -1,17 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * husk/ops/pad.h: a tensor made larger at its edges, or smaller.
+/** @file
+ * Padding: a tensor is enlarged or cut at its edges.
  *
  *     y[j] = x[source(j - before)], in every dimension; y's extents are before + x's + after
  *
- *     CONSTANT    outside of x: value
- *     REFLECT     mirrored at the first and the last element, which are not repeated: source(-1) is 1
- *     REPLICATE   the nearest element
- *     CIRCULAR    as if x went on again and again
+ * | mode | what lies outside of x |
+ * | --- | --- |
+ * | CONSTANT | params.value |
+ * | REFLECT | x mirrored at its first and last element, which are not repeated: source(-1) is 1 |
+ * | REPLICATE | the nearest element |
+ * | CIRCULAR | x repeated again and again |
  *
- * PyTorch's F.pad (whose list of widths begins with the last dimension), ONNX's Pad: constant, reflect, edge, wrap.
- * Negative widths cut off so many elements; what is added on the other side is still made of all of x (PyTorch's
- * circular mode repeats what is left instead).
+ * Negative widths cut off as many elements.
+ *
+ * ## PyTorch and ONNX
+ *
+ * This is PyTorch's F.pad, whose list of widths begins with the last dimension, and ONNX's Pad with the modes constant,
+ * reflect, edge and wrap. With a negative width, what is added on the other side is made of all of x. PyTorch's
+ * circular mode repeats only what is left.
  */
 #ifndef HUSK_OPS_PAD_H
 #define HUSK_OPS_PAD_H
@@ -20,6 +26,7 @@
 
 HUSK_BEGIN_DECLS
 
+/** What lies outside of x. The file's description has a table. */
 typedef enum husk_pad_mode {
     HUSK_PAD_CONSTANT = 0,
     HUSK_PAD_REFLECT = 1,
@@ -27,30 +34,46 @@ typedef enum husk_pad_mode {
     HUSK_PAD_CIRCULAR = 3
 } husk_pad_mode;
 
+/** Options of husk_pad() and its gradient. */
 typedef struct husk_pad_params {
-    uint32_t size; /* sizeof this struct: HUSK_PAD_PARAMS sets it */
+    uint32_t size; /**< sizeof this struct; HUSK_PAD_PARAMS() sets it. */
     husk_pad_mode mode;
-    double value;                                          /* CONSTANT: rounded to the dtype; integers: a whole one */
-    int64_t before[HUSK_MAX_RANK], after[HUSK_MAX_RANK]; /* of each of x's dimensions; negative: cut off */
-    uint32_t accumulate;                                   /* husk_accumulate's bits, for the gradient alone */
-    const char *variant;                                   /* NULL: chosen */
+    double value;        /**< CONSTANT only. It is rounded to the dtype; for integers it must be a whole number. */
+    int64_t before[HUSK_MAX_RANK], after[HUSK_MAX_RANK]; /**< For each dimension of x; negative: cut off. */
+    uint32_t accumulate; /**< Gradient only: bits of husk_accumulate. */
+    const char *variant; /**< NULL: the library chooses. */
 } husk_pad_params;
 
+/** Makes a husk_pad_params; see husk/export.h. */
 #define HUSK_PAD_PARAMS(...) HUSK_MAKE(husk_pad_params, __VA_ARGS__)
 
-/*
- * x and y: one dtype, whichever it is, since bits are copied; rank 0 to 8, any strides; y does not overlap x. No more
- * is cut off than there is. Widths are less than x's extent with REFLECT, and at most that with CIRCULAR; with all
- * modes but CONSTANT a dimension of no elements stays so. A zero-sized y does nothing.
+/**
+ * Enqueue the padding.
+ *
+ * - x and y have the same dtype, whichever it is, since bits are copied. Rank 0 to 8, any strides.
+ * - y does not overlap x.
+ * - No more may be cut off than there is.
+ * - Widths are less than x's extent for REFLECT, and at most x's extent for CIRCULAR.
+ * - For all modes except CONSTANT, a dimension without elements stays without elements.
+ * - A zero-sized y does nothing.
  */
 HUSK_API husk_status husk_pad(husk_queue *queue, const husk_pad_params *params, const husk_tensor *x,
                               const husk_tensor *y);
 
-/*
- * dx[i] = the sum of dy[j] over all j that are made of x[i], in an order that the shapes alone decide; what was cut off
- * has gradient 0. dy and dx: one dtype (f32, f16, bf16, f64), any strides; they do not overlap. accumulate:
- * HUSK_ACCUMULATE_INPUTS adds to dx. |error| of a sum of n terms: (n + 4) 2^-24 sum |terms|, of which tests allow
- * 4 + 2 sqrt n (docs/operators.md); exact where n is 1.
+/**
+ * Enqueue the gradient: dx[i] is the sum of dy[j] over all j that are made of x[i].
+ *
+ * - The order of a sum depends only on the shapes.
+ * - What was cut off has a gradient of 0.
+ * - dy and dx have one dtype (f32, f16, bf16, f64) and any strides. They do not overlap.
+ * - HUSK_ACCUMULATE_INPUTS adds to dx.
+ *
+ * @par Error
+ * For a sum of n terms; exact if n is 1:
+ *
+ *     |error| <= (n + 4) 2^-24 sum |terms|
+ *
+ * The tests allow 4 + 2 sqrt n in place of n + 4 (docs/operators.md).
  */
 HUSK_API husk_status husk_pad_backward(husk_queue *queue, const husk_pad_params *params, const husk_tensor *dy,
                                        const husk_tensor *dx);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * husk/ops/unary.h: functions of one number, element by element. Activations have an operator of their own
- * (husk/ops/activation.h).
+/** @file
+ * Functions of one number, element by element.
+ *
+ * Activations have an operator of their own; see husk/ops/activation.h.
  *
  *     NEGATE      y = -x                      SQRT     y = sqrt x          EXP     y = e^x
  *     ABSOLUTE    y = |x|                     RSQRT    y = 1 / sqrt x      EXPM1   y = e^x - 1
@@ -10,9 +11,14 @@
  *     RECIPROCAL  y = 1 / x                   ROUND    half to even        SIN, COS
  *     CLAMP       y = min(max(x, low), high)  POWER    y = x^exponent, as C's pow
  *
- * NaN gives NaN, but SIGN(NaN) = 0 as in PyTorch and POWER with exponent 0 is 1. These are PyTorch's and ONNX's
- * definitions (CLAMP: ONNX's Clip; where low > high, y = high), but for POWER of -infinity with exponents -1/2 and 1/2:
- * 0 and infinity here, as C's pow and ONNX's Pow, while PyTorch takes a root there and gives NaN.
+ * NaN gives NaN, with two exceptions: SIGN(NaN) is 0 as in PyTorch, and POWER with exponent 0 is 1.
+ *
+ * ## PyTorch and ONNX
+ *
+ * The definitions are those of PyTorch and ONNX. CLAMP is ONNX's Clip; where low > high, y = high.
+ *
+ * One case differs from PyTorch: POWER of -infinity with the exponents -1/2 and 1/2 is 0 and infinity, as with C's pow
+ * and ONNX's Pow. PyTorch takes a root there and gives NaN.
  */
 #ifndef HUSK_OPS_UNARY_H
 #define HUSK_OPS_UNARY_H
@@ -21,6 +27,7 @@
 
 HUSK_BEGIN_DECLS
 
+/** Every kind: name, number, text. */
 #define HUSK_UNARY_LIST(X)                                                                          \
     X(NEGATE, 0, "negate")                                                                          \
     X(ABSOLUTE, 1, "absolute")                                                                      \
@@ -41,50 +48,79 @@ HUSK_BEGIN_DECLS
     X(COS, 16, "cos")                                                                               \
     X(POWER, 17, "power")
 
+/** The kinds. The file's description has their formulas. */
 typedef enum husk_unary_op {
 #define HUSK_UNARY_ENUM(name, number, text) HUSK_UNARY_##name = number,
     HUSK_UNARY_LIST(HUSK_UNARY_ENUM)
 #undef HUSK_UNARY_ENUM
 } husk_unary_op;
 
-/* "negate" ...; "unknown" for a number that is none. */
+/** A kind's name, such as "negate"; "unknown" for any other number. */
 HUSK_API const char *husk_unary_name(husk_unary_op op);
 
+/** Options of husk_unary() and its gradient. */
 typedef struct husk_unary_params {
-    uint32_t size;       /* sizeof this struct: HUSK_UNARY_PARAMS sets it */
+    uint32_t size;       /**< sizeof this struct; HUSK_UNARY_PARAMS() sets it. */
     husk_unary_op op;
-    float low, high;     /* CLAMP alone, as they are; infinity for none, not NaN */
-    float exponent;      /* POWER alone, as it is */
-    uint32_t accumulate; /* husk_accumulate's bits, for the gradient alone */
-    const char *variant; /* NULL: chosen */
+    float low, high;     /**< CLAMP only. Taken as they are, also 0; infinity for no bound; not NaN. */
+    float exponent;      /**< POWER only. Taken as it is, also 0. */
+    uint32_t accumulate; /**< Gradient only: bits of husk_accumulate. */
+    const char *variant; /**< NULL: the library chooses. */
 } husk_unary_params;
 
+/** Makes a husk_unary_params; see husk/export.h. */
 #define HUSK_UNARY_PARAMS(...) HUSK_MAKE(husk_unary_params, __VA_ARGS__)
 
-/*
- * x and y: one shape, one dtype (f32, f16, bf16, f64), any strides; y may be x itself, otherwise they must not
- * overlap. A zero-sized tensor does nothing. |error| <= 8 * 2^-24 * |y|, POWER 32 * 2^-24 * |y|: what OpenCL allows
- * its functions (4 ulp and 16 ulp); RSQRT 10 * 2^-24 * |y|, a root's 3 ulp and a division's 2.5. NEGATE, ABSOLUTE,
- * SIGN, FLOOR, CEIL, ROUND and CLAMP are exact. What is below 2^-126 may count as zero. In f16 and bf16 half a unit in
- * the last place beside that.
+/**
+ * Enqueue y = f(x).
+ *
+ * - x and y have one shape, one dtype (f32, f16, bf16, f64) and any strides.
+ * - y may be x itself; otherwise they must not overlap.
+ * - A zero-sized tensor does nothing.
+ *
+ * @par Error
+ * The bounds are what OpenCL allows its functions: 4 ulp, pow 16 ulp; for RSQRT a root's 3 ulp and a division's 2.5.
+ *
+ *     NEGATE, ABSOLUTE, SIGN, FLOOR, CEIL, ROUND, CLAMP   exact
+ *     POWER                                               |error| <= 32 * 2^-24 * |y|
+ *     RSQRT                                               |error| <= 10 * 2^-24 * |y|
+ *     others                                              |error| <= 8 * 2^-24 * |y|
+ *
+ * Numbers below 2^-126 may count as zero. f16 and bf16 add half a unit in the last place.
  */
 HUSK_API husk_status husk_unary(husk_queue *queue, const husk_unary_params *params, const husk_tensor *x,
                                 const husk_tensor *y);
 
-/*
- * dx = dy * f'(x), from what forward read (x), what it wrote (y), or either: one of them may be NULL.
+/**
+ * Enqueue the gradient dx = dy * f'(x).
  *
- *     x    every kind
- *     y    NEGATE, SIGN, FLOOR, CEIL, ROUND (which need neither), RECIPROCAL, SQRT, RSQRT, EXP, EXPM1. Where both are
- *          given, y is read for these and x for the others.
+ * It is computed from what forward read (x), from what it wrote (y), or from either. One of them may be NULL:
  *
- * As PyTorch: SIGN, FLOOR, CEIL and ROUND have the gradient 0; ABSOLUTE dy * SIGN(x); CLAMP dy where
- * low <= x <= high, else 0; POWER dy * exponent * x^(exponent - 1), with exponent 0 the gradient 0
- * (of -infinity with exponents 1/2 and 3/2 PyTorch gives NaN, as above).
+ * | given | kinds |
+ * | --- | --- |
+ * | x | all |
+ * | y | RECIPROCAL, SQRT, RSQRT, EXP, EXPM1; also NEGATE, SIGN, FLOOR, CEIL, ROUND, which need neither |
+ * | x and y | y is read for the kinds of the previous row, x for the others |
  *
- * All tensors: one shape, one dtype (f32, f16, bf16, f64), any strides; dx may be dy itself, x or y, otherwise dx must
- * not overlap them. accumulate: HUSK_ACCUMULATE_INPUTS adds to dx. |error| <= 16 * 2^-24 * |dx|, RSQRT 32, POWER
- * 40 + |exponent - 1| |ln |x||: a function's own and the products' roundings, and that of exponent - 1.
+ * These kinds are as in PyTorch:
+ *
+ *     SIGN, FLOOR, CEIL, ROUND   0
+ *     ABSOLUTE                   dy * SIGN(x)
+ *     CLAMP                      dy where low <= x <= high, else 0
+ *     POWER                      dy * exponent * x^(exponent - 1); 0 with exponent 0
+ *
+ * For POWER of -infinity with the exponents 1/2 and 3/2 PyTorch gives NaN, for the same reason as forward.
+ *
+ * - All tensors have one shape, one dtype (f32, f16, bf16, f64) and any strides.
+ * - dx may be dy, x or y itself; otherwise it must not overlap them.
+ * - HUSK_ACCUMULATE_INPUTS adds to dx.
+ *
+ * @par Error
+ * It comes from the function itself and from the roundings of the products and of exponent - 1.
+ *
+ *     POWER    |error| <= (40 + |exponent - 1| |ln |x||) * 2^-24 * |dx|
+ *     RSQRT    |error| <= 32 * 2^-24 * |dx|
+ *     others   |error| <= 16 * 2^-24 * |dx|
  */
 HUSK_API husk_status husk_unary_backward(husk_queue *queue, const husk_unary_params *params, const husk_tensor *x,
                                          const husk_tensor *y, const husk_tensor *dy, const husk_tensor *dx);

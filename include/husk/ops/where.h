@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * husk/ops/where.h: one of two tensors, element by element.
+/** @file
+ * Selection between two tensors, element by element.
  *
  *     y = a where condition is not 0, else b
  *
- * These are PyTorch's torch.where and ONNX's Where. The condition is u8, where they take booleans, or has the dtype of
- * a and b, so that what husk_binary's comparisons answer can be used as it is: there NaN is not 0, -0 is, and what is
- * below 2^-126 may count as 0. All three broadcast, as husk/ops/binary.h says; y has the broadcast shape.
+ * This is PyTorch's torch.where and ONNX's Where. All three inputs broadcast as husk/ops/binary.h describes; y has the
+ * broadcast shape.
+ *
+ * The condition has one of two dtypes:
+ *
+ * - u8, where PyTorch and ONNX take booleans.
+ * - The dtype of a and b. So the result of a comparison of husk_binary() can be used as it is. NaN is not 0, -0 is 0,
+ *   and numbers below 2^-126 may count as 0.
  */
 #ifndef HUSK_OPS_WHERE_H
 #define HUSK_OPS_WHERE_H
@@ -15,30 +20,43 @@
 
 HUSK_BEGIN_DECLS
 
+/** Options of husk_where() and its gradient. */
 typedef struct husk_where_params {
-    uint32_t size;       /* sizeof this struct: HUSK_WHERE_PARAMS sets it */
-    uint32_t accumulate; /* husk_accumulate's bits, for the gradient alone */
-    const char *variant; /* NULL: chosen */
+    uint32_t size;       /**< sizeof this struct; HUSK_WHERE_PARAMS() sets it. */
+    uint32_t accumulate; /**< Gradient only: bits of husk_accumulate. */
+    const char *variant; /**< NULL: the library chooses. */
 } husk_where_params;
 
+/** Makes a husk_where_params; see husk/export.h. */
 #define HUSK_WHERE_PARAMS(...) HUSK_MAKE(husk_where_params, __VA_ARGS__)
 
-/*
- * a, b and y: one dtype (f32, f16, bf16, f64), any strides, rank 0 to 8; y may be an input itself where that has y's
- * shape and dtype, otherwise y must not overlap them. A zero-sized y does nothing. Exact: y is a or b, NaN and
- * infinity too; denormals may become 0.
+/**
+ * Enqueue the selection.
+ *
+ * - a, b and y have one dtype (f32, f16, bf16, f64), any strides, and rank 0 to 8.
+ * - y may be an input itself if that has y's shape and dtype; otherwise y must not overlap them.
+ * - A zero-sized y does nothing.
+ * - The result is exact: y is a or b, also for NaN and infinity. Denormals may become 0.
  */
 HUSK_API husk_status husk_where(husk_queue *queue, const husk_where_params *params, const husk_tensor *condition,
                                 const husk_tensor *a, const husk_tensor *b, const husk_tensor *y);
 
-/*
- * da = dy where condition is not 0, else 0; db the other way round; each summed over the dimensions in which its input
- * was broadcast, in an order that the shapes alone decide. Either may be NULL: it is not wanted.
+/**
+ * Enqueue the gradients by a and by b. Either may be NULL if it is not wanted.
  *
- * dy has the broadcast shape; condition, da and db are of shapes that broadcast to it. dy, da and db have one dtype
- * (f32, f16, bf16, f64), the condition that or u8; strides are free. da and db overlap nothing. accumulate:
- * HUSK_ACCUMULATE_INPUTS adds to both. Exact where nothing was broadcast; |error| of a sum of n terms as
- * husk/ops/binary.h's ADD.
+ *     da = dy where condition is not 0, else 0
+ *     db = 0 where condition is not 0, else dy
+ *
+ * Each gradient is summed over the dimensions in which its input was broadcast, in an order that depends only on the
+ * shapes.
+ *
+ * - dy has the broadcast shape. condition, da and db have shapes that broadcast to it.
+ * - dy, da and db have one dtype (f32, f16, bf16, f64). The condition has that dtype or u8. Any strides.
+ * - da and db overlap nothing.
+ * - HUSK_ACCUMULATE_INPUTS adds to both.
+ *
+ * @par Error
+ * Exact if nothing was broadcast. A sum of n terms has the bound of ADD's gradient in husk_binary_backward().
  */
 HUSK_API husk_status husk_where_backward(husk_queue *queue, const husk_where_params *params,
                                          const husk_tensor *condition, const husk_tensor *dy, const husk_tensor *da,
