@@ -1,14 +1,27 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * husk/ops/dequantize.h: integers of eight bits as the floats that they stand for.
+/** @file
+ * Dequantization: integers of eight bits become the floats that they stand for.
  *
  *     y = (x - zero) * scale
  *
- * x: i8 or u8, rank 0 to 8. y: x's shape in f32, f16 or bf16. Any strides; y must not overlap anything. params, scale
- * and zero as for husk/ops/quantize.h; zero has x's dtype.
+ * | tensor | shape | dtype |
+ * | --- | --- | --- |
+ * | x | rank 0 to 8 | i8 or u8 |
+ * | scale | as for husk_quantize() | f32 |
+ * | zero | as for husk_quantize() | as x |
+ * | y | x's shape | f32, f16 or bf16 |
  *
- * ONNX's DequantizeLinear, PyTorch's dequantize. One rounding in f32: |error| <= 2^-24 |y|, and what storing as f16 or
- * bf16 costs. Without elements nothing happens. Integers have no gradient.
+ * - Any strides. y must not overlap anything.
+ * - Without elements nothing happens.
+ * - Integers have no gradient.
+ *
+ * This is ONNX's DequantizeLinear and PyTorch's dequantize.
+ *
+ * ## Error
+ *
+ * One rounding in f32, and the rounding of storing as f16 or bf16:
+ *
+ *     |error| <= 2^-24 |y|
  */
 #ifndef HUSK_OPS_DEQUANTIZE_H
 #define HUSK_OPS_DEQUANTIZE_H
@@ -17,11 +30,17 @@
 
 HUSK_BEGIN_DECLS
 
+/** Options of husk_dequantize(): those of husk_quantize(). */
 typedef husk_quantize_params husk_dequantize_params;
 
+/** Makes a husk_dequantize_params; see husk/export.h. */
 #define HUSK_DEQUANTIZE_PARAMS HUSK_QUANTIZE_PARAMS
 
-/* params: NULL for the defaults. */
+/**
+ * Enqueue the dequantization.
+ *
+ * @param params NULL for the defaults
+ */
 HUSK_API husk_status husk_dequantize(husk_queue *queue, const husk_dequantize_params *params, const husk_tensor *x,
                                      const husk_tensor *scale, const husk_tensor *zero, const husk_tensor *y);
 

@@ -42,8 +42,8 @@
  *     |error| <= (4 + 2 sqrt k) * 2^-24 * (|alpha| sum |a b| + |beta c| + |bias|)      2^-53 in f64
  *
  * A C in f16 or bf16 adds half a unit in the last place. This bound is for rounding errors of either sign. If a
- * thousand terms or more have one sign and similar size, all variants except packed may err by as much as (4 + k) *
- * 2^-24 times the same sum (docs/operators.md).
+ * thousand terms or more have one sign and similar size, all variants except packed may err by as much as
+ * (4 + k) * 2^-24 times the same sum (docs/operators.md).
  *
  * Matrix engines, and f32 matrices in the precision HIGH or MEDIUM, have bounds of their own: see ::husk_precision, and
  * husk_plan_error_factor() for a plan.

@@ -1,48 +1,73 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * husk/ops/norm.h: layer, RMS, group, instance and batch normalisation, and their gradients.
+/** @file
+ * Layer, RMS, group, instance and batch normalisation, and their gradients.
  *
  *     y = (x - mean) * rstd * scale + bias        rstd = 1 / sqrt(variance + epsilon)
  *     y = x * rstd * scale + bias                 rstd = 1 / sqrt(mean of x^2 + epsilon)          RMS
  *
- * mean and variance (of n elements, divided by n) are those of a *set* of elements of x:
+ * ## Kinds
  *
- *     LAYER, RMS  the dimensions of x from `axis` on, [leading..., trailing...]; a set for each leading index;
- *                 scale, bias [trailing...], mean, rstd [leading...]      arXiv 1607.06450, 1910.07467
- *     GROUP       x [N, C, space...]: C / groups neighbouring channels of an image; scale, bias [C],
- *                 mean, rstd [N, groups]                                  arXiv 1803.08494
- *     INSTANCE    x [N, C, space...]: a channel of an image; scale, bias [C], mean, rstd [N, C]
- *     BATCH       x [N, C, space...]: a channel of all images; scale, bias, mean, rstd [C]   arXiv 1502.03167
+ * mean and variance are those of a *set* of n elements of x; both are divided by n.
  *
- * BATCH with `training` uses the batch's statistics and updates running_mean and running_variance [C], where given:
- *     running = (1 - momentum) * running + momentum * batch's,      the variance divided by n - 1, as PyTorch does
- * (ONNX's momentum is 1 minus PyTorch's, and its running variance is divided by n). It needs two elements a channel at
- * least. Without `training` the running statistics are used instead of x's; both must be given, and stay as they are.
+ * | kind | x | a set is | scale, bias | mean, rstd | source |
+ * | --- | --- | --- | --- | --- | --- |
+ * | LAYER | [leading..., trailing...] | one leading index | [trailing...] | [leading...] | arXiv 1607.06450 |
+ * | RMS | as LAYER | as LAYER | [trailing...] | rstd [leading...], no mean | arXiv 1910.07467 |
+ * | GROUP | [N, C, space...] | C / groups neighbouring channels of an image | [C] | [N, groups] | arXiv 1803.08494 |
+ * | INSTANCE | [N, C, space...] | a channel of an image | [C] | [N, C] | |
+ * | BATCH | [N, C, space...] | a channel of all images | [C] | [C] | arXiv 1502.03167 |
  *
- * An epsilon of 1e-5 is PyTorch's and ONNX's default for all kinds but PyTorch's RMS, which takes 2^-23. groups must
- * divide C.
+ * For LAYER and RMS, params.axis is the first of the trailing dimensions. groups must divide C.
  *
- * Tensors: x and y have the same shape (LAYER, RMS: rank 1 to 8, others: rank 2 to 8) and dtype (f32, f16, bf16,
- * f64). Any strides, as long as neither the dimensions of a set nor those beside it are more than four after those that
- * lie one after the other were merged (UNSUPPORTED otherwise); packed and channels-last ones are fast. y may be x
- * itself, otherwise they must not overlap. scale, bias and their gradients are packed and of x's dtype, each may be
- * NULL; statistics are packed and f32 (f64 where x is), each may be NULL but what inference needs; RMS has no mean.
- * mean and rstd are what backward reads; they are written without `training`, too: the running mean and its 1 /
- * sqrt(...).
+ * ## BATCH
  *
- * A zero-sized x does nothing: no statistic is written. A set that holds NaN or infinity gives NaN throughout, mean and
- * rstd too; RMS: NaN gives NaN, infinity an rstd of 0, so 0 for what is finite and NaN for the infinity.
- * Where x, or its difference to the mean, exceeds 2^60 in magnitude, squares may overflow; denormals count as zeros.
+ * With `training`, BATCH uses the batch's statistics. It updates running_mean and running_variance [C] if they are
+ * given:
  *
- * Error. Means are corrected by the mean of the differences to them, and variances are sums of squared differences, of
- * blocks and then of the blocks' means, so a large mean costs nothing: with u = 2^-24, f = 16 + 2 sqrt n and m the mean
- * of |x|, all of the set,
- *     |error of y| <= f u |scale| (1 + |xhat| + f u m rstd) + 4 u (|bias| + |y|),   xhat = (x - mean) * rstd
- *     |error of mean| <= f u (d + f u m) + 2 u |mean|,   d the mean of |x - mean|
+ *     running = (1 - momentum) * running + momentum * batch's
+ *
+ * The variance is divided by n - 1 here, as in PyTorch. Each channel needs at least two elements.
+ *
+ * Without `training`, the running statistics replace x's. Both must be given, and are not changed.
+ *
+ * ## PyTorch and ONNX
+ *
+ * - ONNX's momentum is 1 minus PyTorch's, which is used here. ONNX's running variance is divided by n.
+ * - The default epsilon of PyTorch and ONNX is 1e-5. PyTorch's RMS norm uses 2^-23.
+ *
+ * ## Tensors
+ *
+ * - x and y have the same shape and dtype (f32, f16, bf16, f64). LAYER and RMS take rank 1 to 8, the others 2 to 8.
+ * - Strides are free, with one limit. After contiguous dimensions are merged, neither the dimensions of a set nor those
+ *   beside it may be more than four (HUSK_UNSUPPORTED). Packed and channels-last tensors are fast.
+ * - y may be x itself; otherwise they must not overlap.
+ * - scale, bias and their gradients are packed and have x's dtype. Each may be NULL.
+ * - Statistics are packed and f32, or f64 if x is f64. Each may be NULL, except those that inference needs.
+ * - mean and rstd are what the gradient reads. They are written without `training`, too: the running mean and its
+ *   1 / sqrt(...).
+ * - A zero-sized x does nothing, and no statistic is written.
+ *
+ * ## Special values
+ *
+ * - A set that contains NaN or infinity gives NaN throughout, also in mean and rstd.
+ * - RMS: NaN gives NaN. Infinity gives an rstd of 0, so 0 for finite elements and NaN for the infinity.
+ * - If x, or its difference to the mean, exceeds 2^60 in magnitude, squares may overflow. Denormals count as zeros.
+ *
+ * ## Error
+ *
+ * With u = 2^-24, f = 16 + 2 sqrt n, xhat = (x - mean) * rstd, m the mean of |x| and d the mean of |x - mean|, all of
+ * the set:
+ *
+ *     |error of y| <= f u |scale| (1 + |xhat| + f u m rstd) + 4 u (|bias| + |y|)
+ *     |error of mean| <= f u (d + f u m) + 2 u |mean|
  *     |error of rstd| <= f u rstd (1 + (f u m rstd)^2)
- * In RMS the sum in parentheses is |xhat| alone; without `training` it is so, too, and f is 16. f16 and bf16 are
- * computed in f32 and add half a unit in the last place of what is stored; in f64 u = 2^-53, epsilon and momentum
- * being f32 numbers still.
+ *
+ * - For RMS, and without `training`, the sum in parentheses of y's bound is |xhat| alone. Without `training` f is 16.
+ * - f16 and bf16 are computed in f32, and add half a unit in the last place of what is stored.
+ * - In f64 u = 2^-53. epsilon and momentum are still f32 numbers.
+ *
+ * A large mean costs no accuracy: means are corrected by the mean of the differences to them, and variances are sums of
+ * squared differences, of blocks and then of the blocks' means.
  */
 #ifndef HUSK_OPS_NORM_H
 #define HUSK_OPS_NORM_H
@@ -51,6 +76,7 @@
 
 HUSK_BEGIN_DECLS
 
+/** Every kind: name, number, text. */
 #define HUSK_NORM_LIST(X)                                                                           \
     X(LAYER, 0, "layer")                                                                            \
     X(RMS, 1, "rms")                                                                                \
@@ -58,28 +84,30 @@ HUSK_BEGIN_DECLS
     X(INSTANCE, 3, "instance")                                                                      \
     X(BATCH, 4, "batch")
 
+/** The kinds of normalisation. The file's description has a table. */
 typedef enum husk_norm_kind {
 #define HUSK_NORM_ENUM(name, number, text) HUSK_NORM_##name = number,
     HUSK_NORM_LIST(HUSK_NORM_ENUM)
 #undef HUSK_NORM_ENUM
 } husk_norm_kind;
 
-/* "layer" ...; "unknown" for a number that is no kind. */
+/** A kind's name, such as "layer"; "unknown" for any other number. */
 HUSK_API const char *husk_norm_kind_name(husk_norm_kind kind);
 
+/** Options of husk_norm() and its gradient. */
 typedef struct husk_norm_params {
-    uint32_t size; /* sizeof this struct: husk_norm_defaults sets it */
+    uint32_t size; /**< sizeof this struct; husk_norm_defaults() sets it. */
     husk_norm_kind kind;
-    int32_t axis; /* LAYER, RMS: the first dimension of a set, which goes to the last; see husk/tensor.h */
-    uint32_t groups;     /* GROUP; 0 means 1 */
-    float epsilon;       /* 0 or more */
-    float momentum;      /* BATCH with training: 0 (the running statistics stay) to 1 */
-    uint32_t training;   /* BATCH: not 0: statistics of x, not the running ones */
-    uint32_t accumulate; /* backward: husk_accumulate bits */
-    const char *variant; /* NULL: chosen */
+    int32_t axis;        /**< LAYER, RMS: the first dimension of a set, which goes to the last; see husk/tensor.h. */
+    uint32_t groups;     /**< GROUP; 0 means 1. */
+    float epsilon;       /**< 0 or more. */
+    float momentum;      /**< BATCH with training: 0 (the running statistics do not change) to 1. */
+    uint32_t training;   /**< BATCH. Not 0: use the statistics of x; 0: use the running ones. */
+    uint32_t accumulate; /**< Gradient only: bits of husk_accumulate. */
+    const char *variant; /**< NULL: the library chooses. */
 } husk_norm_params;
 
-/* To be changed afterwards: axis -1, epsilon 1e-5, momentum 0.1, all else 0. NULL params are those of LAYER. */
+/** The defaults, to be changed afterwards: axis -1, epsilon 1e-5, momentum 0.1, all else 0. NULL params are LAYER's. */
 static inline husk_norm_params husk_norm_defaults(husk_norm_kind kind)
 {
     husk_norm_params made = HUSK_ZEROS;
@@ -91,27 +119,40 @@ static inline husk_norm_params husk_norm_defaults(husk_norm_kind kind)
     return made;
 }
 
-/* Inputs x, scale, bias; running_mean and running_variance in and out; outputs y, mean, rstd. */
+/**
+ * Enqueue the normalisation. x, scale and bias are inputs; y, mean and rstd are outputs. running_mean and
+ * running_variance are both with `training`, and inputs without it.
+ */
 HUSK_API husk_status husk_norm(husk_queue *queue, const husk_norm_params *params, const husk_tensor *x,
                                const husk_tensor *scale, const husk_tensor *bias, const husk_tensor *running_mean,
                                const husk_tensor *running_variance, const husk_tensor *y, const husk_tensor *mean,
                                const husk_tensor *rstd);
 
-/*
- * The gradients, from x, scale and what forward saved: mean (NULL for RMS) and rstd. With xhat = (x - mean) * rstd and
- * g = dy * scale,
+/**
+ * Enqueue the gradients, from x, scale and what forward saved: mean (NULL for RMS) and rstd.
+ *
+ * With xhat = (x - mean) * rstd and g = dy * scale:
+ *
  *     dx = rstd * (g - mean of g - xhat * mean of (g * xhat))     means over the set; RMS: without the mean of g
  *     dx = rstd * g                                               BATCH without training
  *     dscale = sum of dy * xhat,  dbias = sum of dy               over all elements that share a scale
- * The first follows from d xhat_i / d x_j = rstd * (delta_ij - 1/n - xhat_i xhat_j / n). They are the gradients for the
- * mean and rstd that are given.
  *
- * scale NULL stands for ones. dx may be x or dy itself, unless it is accumulated to. A zero-sized x has a dx of nothing
- * and a dscale and dbias of zeros. A NaN among a set's g, x, mean and rstd makes all of its dx NaN, an infinity
- * infinite or NaN; BATCH without `training`: a dx is the product of its own dy alone. rstd^2 times the mean of
- * (g * xhat) is formed on the way: beyond 2^128 the set's dx is not finite, and below 2^-126 it counts as zero.
+ * The first line follows from d xhat_i / d x_j = rstd * (delta_ij - 1/n - xhat_i xhat_j / n). The gradients are those
+ * for the given mean and rstd.
  *
- * Error, f as above and q = 16 + 2 sqrt k, k elements that share a scale:
+ * - A scale of NULL stands for ones.
+ * - dx may be x or dy itself, unless it is added to.
+ * - With a zero-sized x, dx is empty, and dscale and dbias are 0.
+ *
+ * @par NaN, infinity and range
+ * - A NaN among a set's g, x, mean and rstd makes all of its dx NaN. An infinity makes it infinite or NaN.
+ * - BATCH without `training`: an element of dx depends only on its own dy.
+ * - rstd^2 times the mean of (g * xhat) is an intermediate result. Beyond 2^128 the set's dx is not finite; below
+ *   2^-126 it counts as zero.
+ *
+ * @par Error
+ * With u and f as in the file's description, and q = 16 + 2 sqrt k for k elements that share a scale:
+ *
  *     |error of dx| <= u |rstd| (8 |g| + f (mean of |g| + |xhat| mean of |g xhat|)) + 2 u |dx|
  *     |error of dscale| <= q u sum |dy xhat| + 2 u |dscale|
  *     |error of dbias| <= q u sum |dy| + 2 u |dbias|

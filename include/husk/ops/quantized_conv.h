@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * husk/ops/quantized_conv.h: convolution of integers of eight bits, summed up in i32.
+/** @file
+ * Convolution of integers of eight bits, with sums in i32.
  *
  *     s[n, k, o] = sum over c, r of w[k, c, r] * (x[n, g(k) * C/groups + c, i] - x.zero)            exactly
  *     with i = o * stride - pad + r * dilation, elements outside x counting as x.zero, per space dimension
@@ -9,20 +9,30 @@
  *     y in f32, f16, bf16   v = x.scale * w_scale[k] * s[n, k, o] + bias[k],  y = activation(v)
  *     y in i8, u8           saturate(round(activation(v) / y.scale) + y.zero), as husk_quantize does it
  *
- *     x        [N, C, space...]             i8 or u8; rank 3, 4 or 5
- *     w        [K, C / groups, filter...]   i8, or packed for a plan; its zero point is 0 (symmetric weights)
- *     w_scale  f32, one element, or [K]: one for each output channel; NULL where y is i32
- *     bias     f32 [K], or NULL, as it must be where y is i32
- *     y        [N, K, out...]               husk_conv_output_shape gives its shape
+ * ## Tensors
  *
- * params, strides, groups, overlaps and zero sizes are husk_conv's; its precision and accumulate do not count, and its
- * variant names one of quantized_conv. Channels last (husk_tensor_make_channels_last) is the fast layout of x and y:
- * others are laid out so on the way. x and y quantizations, and errors: husk/ops/quantized_gemm.h, whose sums, scales
- * and rounding these are.
+ * | tensor | shape | dtype |
+ * | --- | --- | --- |
+ * | x | [N, C, space...], rank 3, 4 or 5 | i8 or u8 |
+ * | w | [K, C / groups, filter...]; or packed for a plan | i8; its zero point is 0 (symmetric weights) |
+ * | w_scale | one element, or [K], one for each output channel; NULL if y is i32 | f32 |
+ * | bias | [K]; may be NULL, and must be if y is i32 | f32 |
+ * | y | [N, K, out...], see husk_conv_output_shape() | i32, f32, f16, bf16, i8 or u8 |
  *
- * The same as ONNX's ConvInteger (y in i32, no zero point of w) and QLinearConv (y quantized; its bias is i32, at scale
- * x.scale * w_scale, ours f32), PyTorch's quantized conv, oneDNN's convolution with src, weights and dst scales and
- * zero points. There is no gradient: train in floats.
+ * - Strides, groups, overlaps and zero sizes are as for husk_conv().
+ * - params are those of husk_conv(). Its precision and accumulate are ignored; the variant is one of quantized_conv.
+ * - Channels last (husk_tensor_make_channels_last()) is the fast layout of x and y. Other layouts are converted to it.
+ * - The quantizations of x and y, the sums, scales, rounding and errors are those of husk/ops/quantized_gemm.h.
+ * - There is no gradient: train in floats.
+ *
+ * ## PyTorch, ONNX and oneDNN
+ *
+ * | there | here |
+ * | --- | --- |
+ * | ONNX's ConvInteger | y in i32, no zero point of w |
+ * | ONNX's QLinearConv | y quantized; bias is i32 there, with the scale x.scale * w_scale, and f32 here |
+ * | PyTorch's quantized conv | the same |
+ * | oneDNN's convolution with scales and zero points of src, weights and dst | the same |
  */
 #ifndef HUSK_OPS_QUANTIZED_CONV_H
 #define HUSK_OPS_QUANTIZED_CONV_H
@@ -32,28 +42,37 @@
 
 HUSK_BEGIN_DECLS
 
+/** Options of husk_quantized_conv(): those of husk_conv(). */
 typedef husk_conv_params husk_quantized_conv_params;
 
+/** Makes a husk_quantized_conv_params; see husk/export.h. */
 #define HUSK_QUANTIZED_CONV_PARAMS HUSK_CONV_PARAMS
 
-/* params: NULL for the defaults. Plain weights are packed anew in every call. */
+/**
+ * Enqueue the convolution. Plain weights are packed again in every call.
+ *
+ * @param params NULL for the defaults
+ */
 HUSK_API husk_status husk_quantized_conv(husk_queue *queue, const husk_quantized_conv_params *params,
                                          const husk_tensor *x, const husk_quantization *x_quantization,
                                          const husk_tensor *w, const husk_tensor *w_scale, const husk_tensor *bias,
                                          const husk_tensor *y, const husk_quantization *y_quantization);
 
-/*
- * A plan, and weights packed for it, as husk_conv_plan_create has them; x's and y's values belong to the run. Packing
- * is UNSUPPORTED where the plan's variant takes w as it is ("grid"): then run it with w itself.
- */
+/** Create a plan, as husk_conv_plan_create() does. The quantizations of x and y are arguments of the run. */
 HUSK_API husk_status husk_quantized_conv_plan_create(husk_context *context, const husk_quantized_conv_params *params,
                                                      const husk_tensor *x, const husk_tensor *w,
                                                      const husk_tensor *w_scale, const husk_tensor *bias,
                                                      const husk_tensor *y, husk_plan **plan, husk_error *error);
+/** Enqueue a run of the plan. */
 HUSK_API husk_status husk_quantized_conv_plan_run(husk_plan *plan, husk_queue *queue, const husk_tensor *x,
                                                   const husk_quantization *x_quantization, const husk_tensor *w,
                                                   const husk_tensor *w_scale, const husk_tensor *bias,
                                                   const husk_tensor *y, const husk_quantization *y_quantization);
+/**
+ * Pack weights for the plan, as husk_conv_plan_pack() does.
+ *
+ * @retval HUSK_UNSUPPORTED The plan's variant takes w as it is ("grid"). Run the plan with w itself.
+ */
 HUSK_API husk_status husk_quantized_conv_plan_pack(husk_plan *plan, husk_queue *queue, const husk_tensor *w,
                                                    husk_packed **packed);
 
