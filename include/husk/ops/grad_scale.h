@@ -7,7 +7,7 @@
  *
  * | PyTorch | in Husk |
  * | --- | --- |
- * | GradScaler.unscale_ of torch.amp | `by` is the loss scale, with `divides` and `found`, on which husk_optimizer() skips |
+ * | GradScaler.unscale_ of torch.amp | `by` is the loss scale, with `divides`; husk_optimizer() skips on `found` |
  * | clip_grad_norm_ | `by` is the coefficient of husk_grad_norm() |
  * | clip_grad_value_ | only `limit` |
  * | GradScaler.update | `state` |

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * husk/train/rate.h: learning rates that follow the step.
+/** @file
+ * Learning rates that follow the step, or a measured value.
  *
- * A schedule is a function of the step alone, the number of updates done before: 0 for the first. Nothing is to be kept
- * in a checkpoint, and a resumed run takes the rate it would have had:
+ * A schedule is a function of the step alone: the number of updates done before, 0 for the first. So a checkpoint need
+ * not store anything for it, and a resumed run has the rate that it would have had:
  *
  *     husk_rate_params rate = husk_rate_defaults(HUSK_RATE_COSINE, 1e-3);
  *     rate.steps = 10000;
  *     rate.warmup = 500;
  *     husk_graph_schedule_rate(graph, &rate);      before each husk_graph_step
  *
- * With s the step less warmup, T = steps and r = rate:
+ * ## Kinds
+ *
+ * With s the step minus warmup, T = steps and r = rate:
  *
  *     CONSTANT         r
  *     STEP             r factor^floor(s / T)
@@ -21,13 +23,20 @@
  *     COSINE_RESTARTS  the same again and again, each time `growth` times as long: T, growth T, growth^2 T ...
  *     ONE_CYCLE        by half a cosine from start_rate up to r at s = rise T - 1, and down to end_rate at s = T - 1
  *
- * These are PyTorch's StepLR, MultiStepLR, ExponentialLR (T = 1), PolynomialLR (e = 0), CosineAnnealingLR (up to T,
- * behind which PyTorch's rises again), CosineAnnealingWarmRestarts and OneCycleLR (two phases; the momentum is left as
- * it is). COSINE: Loshchilov, Hutter, arXiv 1608.03983. ONE_CYCLE: Smith, Topin, arXiv 1708.07120.
+ * While the step is below warmup (Goyal et al., arXiv 1706.02677), every kind has the following rate instead, as
+ * PyTorch's LinearLR:
  *
- * While the step is below warmup (Goyal et al., arXiv 1706.02677) the rate is
  *     warmup_rate + (the rate for s = 0 - warmup_rate) step / warmup
- * before any of them, as PyTorch's LinearLR.
+ *
+ * | kind | PyTorch | source |
+ * | --- | --- | --- |
+ * | STEP | StepLR | |
+ * | MULTI_STEP | MultiStepLR | |
+ * | EXPONENTIAL | ExponentialLR has T = 1 | |
+ * | POLYNOMIAL | PolynomialLR has e = 0 | |
+ * | COSINE | CosineAnnealingLR up to T, after which PyTorch's rises again | Loshchilov, Hutter, arXiv 1608.03983 |
+ * | COSINE_RESTARTS | CosineAnnealingWarmRestarts | |
+ * | ONE_CYCLE | OneCycleLR with two phases; the momentum does not change | Smith, Topin, arXiv 1708.07120 |
  */
 #ifndef HUSK_TRAIN_RATE_H
 #define HUSK_TRAIN_RATE_H
@@ -36,7 +45,7 @@
 
 HUSK_BEGIN_DECLS
 
-/* Name, number, text. */
+/** Every kind: name, number, text. */
 #define HUSK_RATE_LIST(X)                    \
     X(CONSTANT, 0, "constant")               \
     X(STEP, 1, "step")                       \
@@ -47,36 +56,37 @@ HUSK_BEGIN_DECLS
     X(COSINE_RESTARTS, 6, "cosine_restarts") \
     X(ONE_CYCLE, 7, "one_cycle")
 
+/** The kinds of schedule. The file's description has their formulas. */
 typedef enum husk_rate_kind {
 #define HUSK_RATE_ENUM(name, number, text) HUSK_RATE_##name = number,
     HUSK_RATE_LIST(HUSK_RATE_ENUM)
 #undef HUSK_RATE_ENUM
 } husk_rate_kind;
 
-/* "cosine" ...; "unknown" for a number that is no kind. */
+/** A kind's name, such as "cosine"; "unknown" for any other number. */
 HUSK_API const char *husk_rate_kind_name(husk_rate_kind kind);
 
-/* Rates are finite and 0 or more. What a kind does not use is not looked at. */
+/** A schedule. Rates are finite and 0 or more. Members that the kind does not use are ignored. */
 typedef struct husk_rate_params {
-    uint32_t size; /* sizeof this struct: husk_rate_defaults sets it */
+    uint32_t size; /**< sizeof this struct; husk_rate_defaults() sets it. */
     husk_rate_kind kind;
-    double rate;       /* required */
-    double factor;     /* STEP, MULTI_STEP, EXPONENTIAL: above 0 */
-    uint64_t steps;    /* STEP, EXPONENTIAL, POLYNOMIAL, COSINE, COSINE_RESTARTS, ONE_CYCLE: 1 or more */
-    const uint64_t *milestones; /* MULTI_STEP: rising */
+    double rate;       /**< Required. */
+    double factor;     /**< STEP, MULTI_STEP, EXPONENTIAL: above 0. */
+    uint64_t steps;    /**< STEP, EXPONENTIAL, POLYNOMIAL, COSINE, COSINE_RESTARTS, ONE_CYCLE: 1 or more. */
+    const uint64_t *milestones; /**< MULTI_STEP: rising. */
     size_t milestone_count;
-    double end_rate;   /* POLYNOMIAL, COSINE, COSINE_RESTARTS, ONE_CYCLE */
-    double power;      /* POLYNOMIAL: above 0 */
-    uint32_t growth;   /* COSINE_RESTARTS: 1 or more */
-    double start_rate; /* ONE_CYCLE */
-    double rise;       /* ONE_CYCLE: the part of the steps that go up, below 1, rise steps above 1 */
-    uint64_t warmup;   /* steps; 0: none */
-    double warmup_rate; /* of the first of them */
+    double end_rate;   /**< POLYNOMIAL, COSINE, COSINE_RESTARTS, ONE_CYCLE. */
+    double power;      /**< POLYNOMIAL: above 0. */
+    uint32_t growth;   /**< COSINE_RESTARTS: 1 or more. */
+    double start_rate; /**< ONE_CYCLE. */
+    double rise;       /**< ONE_CYCLE: the part of the steps that go up; below 1, and rise * steps is above 1. */
+    uint64_t warmup;   /**< Steps; 0: none. */
+    double warmup_rate; /**< Of the first step of the warmup. */
 } husk_rate_params;
 
-/*
- * To be changed afterwards: factor 0.1 (EXPONENTIAL 0.95), power 1, growth 1, rise 0.3, start_rate rate / 25 and, of
- * ONE_CYCLE, end_rate rate / 250,000, as PyTorch has them; all else 0. steps has no default, but EXPONENTIAL's of 1.
+/**
+ * PyTorch's defaults, to be changed afterwards: factor 0.1 (EXPONENTIAL 0.95), power 1, growth 1, rise 0.3, start_rate
+ * rate / 25 and, for ONE_CYCLE, end_rate rate / 250,000; all else 0. steps has no default, except EXPONENTIAL's of 1.
  */
 static inline husk_rate_params husk_rate_defaults(husk_rate_kind kind, double rate)
 {
@@ -94,56 +104,62 @@ static inline husk_rate_params husk_rate_defaults(husk_rate_kind kind, double ra
     return made;
 }
 
-/* The rate for this step. */
+/** The rate for a step. */
 HUSK_API husk_status husk_rate_at(const husk_rate_params *params, uint64_t step, double *rate, husk_error *error);
 
-/* Set the rate of a graph's next update, by the updates that were done. The text of a failure is husk_graph_error's. */
+/**
+ * Set the rate of a graph's next update, by the number of updates done. husk_graph_error() has the text of a failure.
+ */
 HUSK_API husk_status husk_graph_schedule_rate(husk_graph *graph, const husk_rate_params *params);
 
 /* ---- by what is measured ---------------------------------------------------------------------------------- */
 
-/* What is better in a number that is measured: less, as in losses, or more, as in accuracies. */
+/** Which values are better: smaller ones, such as losses, or larger ones, such as accuracies. */
 typedef enum husk_better { HUSK_LESS_IS_BETTER = 0, HUSK_MORE_IS_BETTER = 1 } husk_better;
 
-/*
- * PyTorch's ReduceLROnPlateau: the rate is multiplied by factor where more than `patience` values in a row, an epoch's
- * each, were no better than the best one. Better is what is
- *     below best (1 - threshold), or above best (1 + threshold) where more is better,
- *     with `absolute` below best - threshold, or above best + threshold.
- * NaN is not better. PyTorch's eps, a change too small to make, is left out.
+/**
+ * Options of PyTorch's ReduceLROnPlateau: the rate is multiplied by factor after more than `patience` values in a row,
+ * one for each epoch, that were not better than the best one. A value is better if it is
+ *
+ *     below best (1 - threshold), or above best (1 + threshold) where more is better
+ *     with `absolute` below best - threshold, or above best + threshold
+ *
+ * NaN is not better. There is no counterpart of PyTorch's eps, the smallest change that is made.
  */
 typedef struct husk_plateau_params {
-    uint32_t size;       /* sizeof this struct: HUSK_PLATEAU_PARAMS sets it */
+    uint32_t size;       /**< sizeof this struct; HUSK_PLATEAU_PARAMS() sets it. */
     husk_better better;
-    double rate;         /* the first; required */
-    double factor;       /* between 0 and 1; 0 means 0.1 */
-    uint64_t patience;   /* as it is (PyTorch's default is 10) */
-    double threshold;    /* 0 or more, as it is (PyTorch: 1e-4) */
-    uint32_t absolute;
-    uint64_t cooldown;   /* values after a reduction that do not count against it */
-    double least_rate;
+    double rate;         /**< The first rate; required. */
+    double factor;       /**< Between 0 and 1; 0 means 0.1. */
+    uint64_t patience;   /**< Taken as it is, also 0. PyTorch's default is 10. */
+    double threshold;    /**< 0 or more, taken as it is. PyTorch's default is 1e-4. */
+    uint32_t absolute;   /**< Not 0: the threshold is absolute. */
+    uint64_t cooldown;   /**< Values after a reduction that do not count. */
+    double least_rate;   /**< The rate does not fall below it. */
 } husk_plateau_params;
 
+/** Makes a husk_plateau_params; see husk/export.h. */
 #define HUSK_PLATEAU_PARAMS(...) HUSK_MAKE(husk_plateau_params, __VA_ARGS__)
 
-/* Zeros before the first value. Nothing but numbers: husk_plateau_save makes a text of it, for a checkpoint. */
+/** The state; zeros before the first value. It is plain numbers. husk_plateau_save() makes a text for a checkpoint. */
 typedef struct husk_plateau {
-    double rate; /* from now on */
+    double rate;      /**< From now on. */
     double best;
-    uint64_t waited;  /* values in a row that were not better */
-    uint64_t cooling; /* values of the cooldown that are left */
+    uint64_t waited;  /**< Values in a row that were not better. */
+    uint64_t cooling; /**< Values of the cooldown that are left. */
     uint32_t has_rate, has_best;
 } husk_plateau;
 
-/* A new value. */
+/** Process a new value. */
 HUSK_API husk_status husk_plateau_step(const husk_plateau_params *params, husk_plateau *plateau, double value,
                                        husk_error *error);
 
-/* Room for the text of a state, with its zero. */
+/** The size of the text of a state, with its terminating zero. */
 #define HUSK_STATE_TEXT 128
 
-/* The same state to the bit from the same text; whatever else a text holds is refused. */
+/** Write the state as a text. */
 HUSK_API husk_status husk_plateau_save(const husk_plateau *plateau, char text[HUSK_STATE_TEXT], husk_error *error);
+/** Read the state from a text of husk_plateau_save(), the same to the bit. Any other text is refused. */
 HUSK_API husk_status husk_plateau_load(const char *text, husk_plateau *plateau, husk_error *error);
 
 HUSK_END_DECLS
