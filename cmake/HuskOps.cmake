@@ -51,7 +51,8 @@ endmacro()
 
 # The umbrella header husk/ops.h and the table that the library walks to find operators by name.
 function(husk_generate_op_tables include_dir source_dir)
-    set(header "/* SPDX-License-Identifier: MIT */\n/* husk/ops.h: every operator. Made by CMake. */\n")
+    set(header "/* SPDX-License-Identifier: MIT */\n")
+    string(APPEND header "/** @file\n * Includes the headers of all operators. Made by CMake.\n */\n")
     string(APPEND header "#ifndef HUSK_OPS_H\n#define HUSK_OPS_H\n\n")
     set(table "// SPDX-License-Identifier: MIT\n// Every operator, in the order of registration. Made by CMake.\n")
     string(APPEND table "#include \"select/op.h\"\n\n")

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * husk/husk.h: all of libhusk but husk/opencl.h. The other libraries have husk/train.h and husk/dist.h.
+/** @file
+ * Deep-learning primitives on any OpenCL device: includes all of libhusk except husk/opencl.h.
  *
- * Deep-learning primitives on any OpenCL device:
- *     husk_device_list_create, husk_context_create, husk_queue_create     find and open a device
- *     husk_buffer_create, husk_buffer_write, husk_buffer_read             memory
- *     husk_gemm, husk_conv, husk_pool, husk_softmax, husk_rnn ...         work, enqueued
- *     husk_queue_finish, husk_queue_error                                 waiting, and what went wrong
+ * | calls | purpose |
+ * | --- | --- |
+ * | husk_device_list_create(), husk_context_create(), husk_queue_create() | find and open a device |
+ * | husk_buffer_create(), husk_buffer_write(), husk_buffer_read() | memory |
+ * | husk_gemm(), husk_conv(), husk_pool(), husk_softmax(), husk_rnn() and so on | work, enqueued |
+ * | husk_queue_finish(), husk_queue_error() | waiting, and the text of a failure |
+ *
+ * The other libraries have their own headers: husk/train.h and husk/dist.h.
  */
 #ifndef HUSK_HUSK_H
 #define HUSK_HUSK_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * husk/train.h: networks. All of libhusk_train, which stands on libhusk's public operators alone; link both
- * (husk::husk_train, or pkg-config husk_train).
+/** @file
+ * Networks: includes all of libhusk_train.
+ *
+ * libhusk_train uses only libhusk's public operators. Link both: husk::husk_train, or pkg-config husk_train.
  */
 #ifndef HUSK_TRAIN_H
 #define HUSK_TRAIN_H

@@ -61,7 +61,8 @@ HUSK_API const char *husk_binary_name(husk_binary_op op);
 typedef struct husk_binary_params {
     uint32_t size; /**< sizeof this struct; husk_binary_defaults() sets it. */
     husk_binary_op op;
-    float alpha, beta;   /**< For the kinds whose formula has them. Finite; 0 is taken as it is. */
+    float alpha, /**< For the kinds whose formula has it. Finite; 0 is taken as it is. */
+        beta;    /**< Likewise. */
     uint32_t accumulate; /**< Gradient only: bits of husk_accumulate. */
     const char *variant; /**< NULL: the library chooses. */
 } husk_binary_params;

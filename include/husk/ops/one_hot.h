@@ -27,7 +27,8 @@ HUSK_BEGIN_DECLS
 /** Options of husk_one_hot(). */
 typedef struct husk_one_hot_params {
     uint32_t size;       /**< sizeof this struct; husk_one_hot_defaults() sets it. */
-    float on, off;       /**< Values other than 1 and 0 make smoothed labels. */
+    float on,            /**< The element of the label. Values other than 1 make smoothed labels. */
+        off;             /**< The other elements. Values other than 0 make smoothed labels. */
     const char *variant; /**< NULL: the library chooses. */
 } husk_one_hot_params;
 

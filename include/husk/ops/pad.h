@@ -39,7 +39,8 @@ typedef struct husk_pad_params {
     uint32_t size; /**< sizeof this struct; HUSK_PAD_PARAMS() sets it. */
     husk_pad_mode mode;
     double value;        /**< CONSTANT only. It is rounded to the dtype; for integers it must be a whole number. */
-    int64_t before[HUSK_MAX_RANK], after[HUSK_MAX_RANK]; /**< For each dimension of x; negative: cut off. */
+    int64_t before[HUSK_MAX_RANK], /**< Elements added in front, for each dimension of x; negative: cut off. */
+        after[HUSK_MAX_RANK];      /**< Elements added at the end, likewise. */
     uint32_t accumulate; /**< Gradient only: bits of husk_accumulate. */
     const char *variant; /**< NULL: the library chooses. */
 } husk_pad_params;

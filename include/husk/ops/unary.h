@@ -62,7 +62,8 @@ HUSK_API const char *husk_unary_name(husk_unary_op op);
 typedef struct husk_unary_params {
     uint32_t size;       /**< sizeof this struct; HUSK_UNARY_PARAMS() sets it. */
     husk_unary_op op;
-    float low, high;     /**< CLAMP only. Taken as they are, also 0; infinity for no bound; not NaN. */
+    float low,           /**< CLAMP only. Taken as it is, also 0; -infinity for no bound; not NaN. */
+        high;            /**< CLAMP only. Taken as it is, also 0; infinity for no bound; not NaN. */
     float exponent;      /**< POWER only. Taken as it is, also 0. */
     uint32_t accumulate; /**< Gradient only: bits of husk_accumulate. */
     const char *variant; /**< NULL: the library chooses. */

@@ -1,26 +1,31 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * husk/train/compress.h: networks made smaller.
+/** @file
+ * Smaller networks: pruning, quantization after training, and distillation.
  *
- * Pruning: the weights of smallest magnitude become zero and stay it while the others are trained on
- * (arXiv 1506.02626).
+ * ## Pruning
+ *
+ * The weights of smallest magnitude become zero, and stay zero while the others are trained (arXiv 1506.02626).
  *
  *     husk_graph_prune(graph, &HUSK_PRUNE_PARAMS(.share = 0.8), NULL, &error);     after training
  *     ... husk_graph_step ...                                                      fine-tuning
  *
- * Quantisation after training: weights of eight bits, which make a network a quarter as large, and inputs of eight
- * bits, whose ranges calibration sees on some batches (arXiv 2004.09602).
+ * ## Quantization after training
+ *
+ * Weights have eight bits, which makes a network a quarter as large. Inputs have eight bits, too; calibration observes
+ * their ranges on some batches (arXiv 2004.09602).
  *
  *     husk_calibration_create(graph, &calibration, &error);                        a trained graph, compiled
  *     husk_graph_write(graph, "images", ...);
  *     husk_calibration_observe(calibration, &error);                               some batches
  *     husk_calibration_save(calibration, "int8.safetensors", &error);
  *
- *     husk_graph_quantize(other, file, NULL, &error);                              the same network, built anew
+ *     husk_graph_quantize(other, file, NULL, &error);                              the same network, built again
  *     husk_graph_compile(other, NULL, &error);                                     for evaluation
  *     husk_graph_load(other, file, &HUSK_LOAD_PARAMS(.mode = HUSK_LOAD_WEIGHTS), NULL, &error);
  *
- * Distillation: a small network learns what a large one answers, not only what is right (arXiv 1503.02531).
+ * ## Distillation
+ *
+ * A small network learns the answers of a large one, not only what is right (arXiv 1503.02531).
  *
  *     loss = husk_graph_distillation(student, "loss", NULL, logits, teacher_logits, labels);
  */
@@ -34,102 +39,135 @@ HUSK_BEGIN_DECLS
 
 /* ---- pruning --------------------------------------------------------------------------------------------- */
 
+/** Options of husk_graph_prune(). */
 typedef struct husk_prune_params {
-    uint32_t size;       /* sizeof this struct: HUSK_PRUNE_PARAMS sets it */
-    uint32_t per_tensor; /* not 0: the share of each parameter; 0: of all of them together, by one threshold */
-    double share;        /* of the elements, 0 to 1; what is zero already counts first, and is pruned in any case */
-    /*
-     * Trained parameters of these names, or that begin with one and a dot, each of which has to be there; 0 of them:
-     * all that are trained and have two dimensions at least, which leaves out biases and the scales of normalisation.
+    uint32_t size;       /**< sizeof this struct; HUSK_PRUNE_PARAMS() sets it. */
+    uint32_t per_tensor; /**< Not 0: the share of each parameter. 0: of all of them together, by one threshold. */
+    double share;        /**< Of the elements, 0 to 1. Zeros count first, and are always pruned. */
+    /**
+     * Trained parameters with these names, or with a name that begins with one of them and a dot; each name must match.
+     * Without names: all trained parameters with at least two dimensions, so no biases and no scales of normalisation.
      */
     const char *const *names;
     size_t name_count;
 } husk_prune_params;
 
+/** Makes a husk_prune_params; see husk/export.h. */
 #define HUSK_PRUNE_PARAMS(...) HUSK_MAKE(husk_prune_params, __VA_ARGS__)
 
+/** What was pruned. */
 typedef struct husk_prune_counts {
-    uint64_t elements; /* of the parameters that were looked at */
-    uint64_t zeros;    /* of them, pruned */
+    uint64_t elements; /**< Of the parameters that were considered. */
+    uint64_t zeros;    /**< Of these, pruned. */
 } husk_prune_counts;
 
-/*
- * Set the share of smallest magnitude to zero, and what the optimizer keeps of them, and mask them: from now on every
- * update (husk_graph_update, _step) leaves out their gradients, before these are clipped, so that they stay zero under
- * every optimizer. Of equal magnitudes the earlier ones go first. Pruning again adds to the masks; other parameters'
- * stay. A checkpoint keeps masks (husk.mask.NAME, u8), and resuming from one brings its masks, or none where it has
- * none; husk_graph_load's other modes set to zero what the graph's masks say. husk_graph_write does not.
+/**
+ * Set the share of smallest magnitude to zero, with what the optimizer keeps for it, and mask it. Of equal magnitudes
+ * the earlier ones are pruned first.
  *
- * Of a graph compiled with a loss. Takes a byte of device memory for each element that is trained; reads the
- * parameters, and waits. A parameter with NaN is refused. counts may be NULL. After a failure nothing is masked that
- * was not before.
+ * From now on every update (husk_graph_update(), husk_graph_step()) ignores the gradients of masked elements, before
+ * the gradients are clipped. So these elements stay zero under every optimizer.
+ *
+ * - Pruning again adds to the masks. The masks of other parameters do not change.
+ * - A checkpoint stores masks (husk.mask.NAME, u8). Resuming from one restores its masks, or removes all if it has
+ *   none. The other modes of husk_graph_load() set to zero what the graph's masks say. husk_graph_write() does not.
+ * - The graph must be compiled with a loss. A parameter with NaN is refused.
+ * - It takes a byte of device memory for each trained element. It reads the parameters, and waits.
+ * - After a failure nothing is masked that was not masked before.
+ *
+ * @param counts may be NULL
  */
 HUSK_API husk_status husk_graph_prune(husk_graph *graph, const husk_prune_params *params, husk_prune_counts *counts,
                                       husk_error *error);
-/*
- * The mask of the parameter that husk_graph_parameter_at gives for this index: u8 of its shape, 0 where it stays zero.
- * The buffer is the graph's until it is pruned, given another mask or loaded anew, and NULL where the parameter has no
- * mask. Of a compiled graph; texts of failures are husk_graph_error's.
+/**
+ * The mask of the parameter that husk_graph_parameter_at() returns for this index, in a compiled graph.
+ * husk_graph_error() has the text of a failure.
+ *
+ * @param mask receives u8 of the parameter's shape, 0 where it stays zero. The buffer belongs to the graph until it is
+ *   pruned, given another mask or loaded again. It is NULL if the parameter has no mask.
  */
 HUSK_API husk_status husk_graph_mask_at(husk_graph *graph, size_t index, husk_tensor *mask);
-/*
- * The same from elsewhere, in the place of what there is: bytes of host memory, one for each element of a trained
- * parameter, 0 where it is to stay zero. There it becomes zero, and what the optimizer keeps of it, too. NULL: the
- * parameter has no mask any more. Waits; a forward that was done is of no use afterwards. After a failure the graph's
- * masks are as they were. Texts are husk_graph_error's.
+/**
+ * Replace the mask of a trained parameter. Masked elements become zero, with what the optimizer keeps for them.
+ *
+ * The call waits. The results of an earlier forward cannot be used afterwards. After a failure the graph's masks have
+ * not changed. husk_graph_error() has the text.
+ *
+ * @param mask `bytes` bytes of host memory, one for each element, 0 where it is to stay zero; NULL removes the mask
  */
 HUSK_API husk_status husk_graph_set_mask(husk_graph *graph, size_t index, const void *mask, uint64_t bytes);
 
-/* ---- quantisation ---------------------------------------------------------------------------------------- */
+/* ---- quantization ---------------------------------------------------------------------------------------- */
 
-/*
- * Which: convolutions and matrix products (linear layers) of f32 graphs whose weights are a parameter that nothing else
- * reads; of products those of two dimensions, with alpha of 1, A not transposed, and a bias of [n] or none. All other
- * nodes stay as they are, in f32.
+/**
+ * The calibration of a network that is to be quantized.
  *
- * How: weights w = scale[k] q, q from -127 to 127, a scale for each output channel k, that of its largest magnitude
- * over 127. Inputs x = scale (q - zero), q from 0 to 255, one scale and zero point a node, of the range from the
- * smallest to the largest number that was observed, with 0. Sums are exact (husk/ops/quantized_conv.h,
- * quantized_gemm.h) and become f32 again, with bias and activation.
+ * @par What is quantized
+ * Convolutions and matrix products (linear layers) of f32 graphs whose weights are a parameter that nothing else reads.
+ * Matrix products must have two dimensions, an alpha of 1, an A that is not transposed, and a bias of [n] or none. All
+ * other nodes stay in f32.
  *
- * In the file: NAME i8 in the place of a weight NAME; NAME_scale f32 [k]; and of the node NODE, NODE.input_scale f32 []
- * and NODE.input_zero u8 []. All other parameters and statistics as they are.
+ * @par How
+ * - Weights are w = scale[k] q, with q from -127 to 127. Each output channel k has a scale: its largest magnitude over
+ *   127.
+ * - Inputs are x = scale (q - zero), with q from 0 to 255. Each node has one scale and one zero point, from the range
+ *   between the smallest and the largest number observed, extended to include 0.
+ * - Sums are exact (husk/ops/quantized_conv.h, husk/ops/quantized_gemm.h). They become f32 again, with bias and
+ *   activation.
+ *
+ * @par In the file
+ * | tensor | content |
+ * | --- | --- |
+ * | NAME | i8, in place of the weight NAME |
+ * | NAME_scale | f32 [k] |
+ * | NODE.input_scale | f32 [], of the node NODE |
+ * | NODE.input_zero | u8 [], of the node NODE |
+ * | others | all other parameters and statistics, unchanged |
  */
 typedef struct husk_calibration husk_calibration;
 
-/* Of a compiled graph, which has to outlive it. Refused where nothing can be quantized. */
+/** Create a calibration of a compiled graph, which must outlive it. It is refused if nothing can be quantized. */
 HUSK_API husk_status husk_calibration_create(husk_graph *graph, husk_calibration **calibration, husk_error *error);
+/** Release the calibration. */
 HUSK_API void husk_calibration_release(husk_calibration *calibration);
-/*
- * husk_graph_forward in evaluation on what the inputs hold, while the ranges of what is to be quantized are noted.
- * Waits. A range with NaN or infinity is refused by its node's name, and not noted.
+/**
+ * Run husk_graph_forward() in evaluation on the content of the inputs, and record the ranges of what is to be
+ * quantized. The call waits. A range with NaN or infinity is refused and not recorded; the error names its node.
  */
 HUSK_API husk_status husk_calibration_observe(husk_calibration *calibration, husk_error *error);
-/* Write the quantized network, as husk_safetensors_write does it. After one observation at least. */
+/** Write the quantized network, as husk_safetensors_write() does. At least one observation is needed. */
 HUSK_API husk_status husk_calibration_save(const husk_calibration *calibration, const char *path, husk_error *error);
 
-/*
- * Before husk_graph_compile: convolutions and products whose weights have eight bits in the file become those of eight
- * bits. count, which may be NULL, receives how many; none is refused, and so is what the file says wrongly of one. The
- * graph is then for evaluation alone, and wants the same file's parameters (husk_graph_load, HUSK_LOAD_WEIGHTS). After
- * INVALID_ARGUMENT and IO the graph is as it was; OUT_OF_HOST_MEMORY may be an error in building (husk_graph_error).
+/**
+ * Quantize a graph before husk_graph_compile(): convolutions and products whose weights have eight bits in the file
+ * become quantized ones. The graph is then for evaluation only, and needs the parameters of the same file
+ * (husk_graph_load() with HUSK_LOAD_WEIGHTS).
  *
- * Each NODE.input_scale and NODE.input_zero is part of the graph from here on: husk_graph_load refuses a file that has
- * another, such as the same network calibrated on other data, and so do husk_graph_write another number and
- * husk_graph_write_tensor any. The same is taken. Nobody may write them where husk_graph_tensor says they lie.
+ * A file without such a weight is refused, and so is a file with wrong information about one. After
+ * HUSK_INVALID_ARGUMENT and HUSK_IO the graph has not changed. HUSK_OUT_OF_HOST_MEMORY may be an error in building
+ * (husk_graph_error()).
+ *
+ * Each NODE.input_scale and NODE.input_zero becomes part of the graph:
+ * - husk_graph_load() refuses a file with another value, such as the same network calibrated on other data.
+ * - husk_graph_write() refuses another value, and accepts the same.
+ * - husk_graph_write_tensor() refuses any.
+ * - They must not be written through husk_graph_tensor().
+ *
+ * @param count receives how many nodes were quantized; may be NULL
  */
 HUSK_API husk_status husk_graph_quantize(husk_graph *graph, const husk_safetensors *file, size_t *count,
                                          husk_error *error);
 
 /* ---- distillation ---------------------------------------------------------------------------------------- */
 
+/** Options of husk_graph_distillation(). */
 typedef struct husk_distillation_params {
-    uint32_t size;     /* sizeof this struct: husk_distillation_defaults sets it */
-    float temperature; /* by which both networks' logits are divided, above 0 */
-    float weight;      /* of the teacher's part, 0 to 1 */
+    uint32_t size;     /**< sizeof this struct; husk_distillation_defaults() sets it. */
+    float temperature; /**< The divisor of both networks' logits, above 0. */
+    float weight;      /**< Of the teacher's part, 0 to 1. */
 } husk_distillation_params;
 
-/* To be changed afterwards: temperature 4, weight 0.9. NULL params are these. */
+/** The defaults, to be changed afterwards: temperature 4, weight 0.9. NULL params mean the same. */
 static inline husk_distillation_params husk_distillation_defaults(void)
 {
     husk_distillation_params made = HUSK_ZEROS;
@@ -139,16 +177,18 @@ static inline husk_distillation_params husk_distillation_defaults(void)
     return made;
 }
 
-/*
- * The loss of a student that learns from a teacher's logits, and from labels where there are some (arXiv 1503.02531):
+/**
+ * The loss of a student that learns from a teacher's logits, and from labels if there are any (arXiv 1503.02531):
  *
  *     weight T^2 / N sum over rows and classes of p (log p - log q) + (1 - weight) cross entropy(x, labels)
  *     p = softmax(teacher / T), q = softmax(x / T), T the temperature, N the rows
  *
- * x and teacher: [C] or [N, C, space...], the classes in dimension 1. labels as husk_graph_loss has them for
- * CROSS_ENTROPY, or HUSK_NO_VALUE: then weight is 1. teacher gets no gradient: an input, written from the output of
- * another graph on the same queue (husk_graph_tensor, husk_graph_write_tensor), or a frozen part of this graph. Made of
- * nodes whose names begin with this one's and a dot.
+ * It is made of nodes whose names begin with this one's and a dot.
+ *
+ * @param x the student's logits, [C] or [N, C, space...], with the classes in dimension 1
+ * @param teacher the teacher's logits, as x. It gets no gradient. It is an input that is written from the output of
+ *   another graph on the same queue (husk_graph_tensor(), husk_graph_write_tensor()), or a frozen part of this graph.
+ * @param labels as for husk_graph_loss() with CROSS_ENTROPY; or #HUSK_NO_VALUE, and then weight is 1
  */
 HUSK_API husk_value husk_graph_distillation(husk_graph *graph, const char *name,
                                             const husk_distillation_params *params, husk_value x, husk_value teacher,

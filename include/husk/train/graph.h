@@ -245,7 +245,8 @@ typedef struct husk_rnn_values {
     uint32_t size;             /**< sizeof this struct; HUSK_RNN_VALUES() sets it. */
     husk_value x;              /**< [steps, batch, features]. */
     husk_value lengths;        /**< [batch] of i32, or #HUSK_NO_VALUE. */
-    husk_value h0, c0;         /**< The initial states, or #HUSK_NO_VALUE. */
+    husk_value h0,             /**< The initial state, or #HUSK_NO_VALUE. */
+        c0;                    /**< An LSTM's initial cell state, or #HUSK_NO_VALUE. */
     const husk_value *weights; /**< Four for each direction of a layer: input, hidden, input_bias, hidden_bias. */
 } husk_rnn_values;
 

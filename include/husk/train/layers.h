@@ -22,7 +22,8 @@ typedef struct husk_conv_layer {
     int64_t window[HUSK_MAX_SPACE];  /**< The filters' extents, one for each space dimension; required. */
     const husk_conv_params *params;  /**< Activation, stride, pad, dilation, groups; NULL for the defaults. */
     uint32_t no_bias;                /**< Not 0: there is no "NAME.bias". */
-    const husk_initializer *weight, *bias;
+    const husk_initializer *weight,  /**< NULL: HE_NORMAL. */
+        *bias;                       /**< NULL: zeros. */
 } husk_conv_layer;
 
 /** Makes a husk_conv_layer; see husk/export.h. */
@@ -39,7 +40,8 @@ typedef struct husk_linear_layer {
     husk_act activation;
     float activation_slope; /**< LEAKY_RELU only, as in husk_activation_params. */
     uint32_t no_bias;       /**< Not 0: there is no "NAME.bias". */
-    const husk_initializer *weight, *bias;
+    const husk_initializer *weight, /**< NULL: HE_NORMAL. */
+        *bias;                      /**< NULL: zeros. */
 } husk_linear_layer;
 
 /** Makes a husk_linear_layer; see husk/export.h. */
@@ -56,7 +58,8 @@ HUSK_API husk_value husk_graph_linear(husk_graph *graph, const char *name, const
 typedef struct husk_norm_layer {
     uint32_t size;                  /**< sizeof this struct; HUSK_NORM_LAYER() sets it. */
     const husk_norm_params *params; /**< The kind and the rest; NULL: LAYER. */
-    uint32_t no_scale, no_bias;     /**< Not 0: there is no "NAME.weight", "NAME.bias". RMS never has a bias. */
+    uint32_t no_scale,              /**< Not 0: there is no "NAME.weight". */
+        no_bias;                    /**< Not 0: there is no "NAME.bias". RMS never has one. */
 } husk_norm_layer;
 
 /** Makes a husk_norm_layer; see husk/export.h. */
@@ -72,7 +75,8 @@ HUSK_API husk_value husk_graph_norm_layer(husk_graph *graph, const char *name, c
 /** An embedding layer. */
 typedef struct husk_embedding_layer {
     uint32_t size;                       /**< sizeof this struct; HUSK_EMBEDDING_LAYER() sets it. */
-    int64_t rows, columns;               /**< Required. */
+    int64_t rows,                        /**< Required. */
+        columns;                         /**< Required. */
     const husk_embedding_params *params; /**< NULL for the defaults. */
     const husk_initializer *weight;      /**< NULL: NORMAL with a deviation of 1. */
 } husk_embedding_layer;
@@ -89,7 +93,8 @@ typedef struct husk_rnn_layer {
     uint32_t size;                  /**< sizeof this struct; HUSK_RNN_LAYER() sets it. */
     const husk_rnn_params *params;  /**< cell, hidden_size, layers, bidirectional; required. */
     uint32_t no_bias;               /**< Not 0: there are no biases. */
-    const husk_initializer *weight, *bias; /**< NULL: UNIFORM with the spread 1 / sqrt hidden_size, as in PyTorch. */
+    const husk_initializer *weight, /**< NULL: UNIFORM with the spread 1 / sqrt hidden_size, as in PyTorch. */
+        *bias;                      /**< NULL: the same. */
 } husk_rnn_layer;
 
 /** Makes a husk_rnn_layer; see husk/export.h. */

@@ -147,7 +147,8 @@ typedef struct husk_plateau {
     double best;
     uint64_t waited;  /**< Values in a row that were not better. */
     uint64_t cooling; /**< Values of the cooldown that are left. */
-    uint32_t has_rate, has_best;
+    uint32_t has_rate, /**< Not 0: rate is set. */
+        has_best;      /**< Not 0: best is set. */
 } husk_plateau;
 
 /** Process a new value. */

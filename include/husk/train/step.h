@@ -47,8 +47,8 @@ typedef struct husk_graph_options {
     /** The value that is minimised, of rank 0; f32 beside f16 and bf16. #HUSK_NO_VALUE: evaluation only, without any
      * gradient, unless husk_graph_output_gradient() gives one. */
     husk_value loss;
-    /** The kind, rate and other numbers; its step, scale, skip, skipped and copy are ignored. NULL: there are no updates,
-     * and a step ends with its last batch. */
+    /** The kind, rate and other numbers; its step, scale, skip, skipped and copy are ignored. NULL: there are no
+     * updates, and a step ends with its last batch. */
     const husk_optimizer_params *optimizer;
     float clip_norm;        /**< Gradients are scaled so that their norm is at most this; 0: they are not. */
     uint32_t accumulate;    /**< Batches for each step of the optimizer, which uses their mean gradient; 0 means 1. */
