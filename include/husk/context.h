@@ -64,7 +64,7 @@ typedef enum husk_log_level {
  *
  * @par Refusing a program after a crash
  * A host that runs the library in a separate process may create a file at PATH after a crash. The file's first line
- * says what happened. The driver then does not build that program again until the file is deleted or a week old:
+ * says what happened. Husk then does not build that program on this driver until the file is deleted or a week old:
  * - What needs the program returns HUSK_BUILD_FAILED. Calls that leave the choice to the library use another variant.
  * - Each call that needs the program looks for the file.
  * - Without a cache of binaries there is no PATH.
@@ -334,7 +334,7 @@ HUSK_API husk_status husk_context_bind_threads(husk_context *context, const int 
  */
 HUSK_API husk_status husk_context_threads_bound(husk_context *context, bool *bound, husk_error *error);
 
-/** HUSK_OK; HUSK_DEVICE_LOST from the moment on at which the device was lost. */
+/** HUSK_OK, or HUSK_DEVICE_LOST once the device is lost. */
 HUSK_API husk_status husk_context_status(const husk_context *context);
 
 HUSK_END_DECLS

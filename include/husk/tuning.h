@@ -52,8 +52,8 @@ typedef struct husk_tuning_params {
  * Load a database into the context. Its entries take precedence over those already loaded; entries for other devices
  * are ignored. The plans of immediate calls are chosen again. Plans that the caller holds do not change.
  *
- * @retval HUSK_INVALID_ARGUMENT A file cannot be read or is no database. Nothing of it is loaded. The databases that
- *   the library reads on its own are not checked like this.
+ * @retval HUSK_INVALID_ARGUMENT A file cannot be read or is no database. Nothing of it is loaded. For the databases
+ *   that the library reads on its own this is no error.
  */
 HUSK_API husk_status husk_context_load_tuning(husk_context *context, const husk_tuning_params *params,
                                               husk_error *error);

@@ -62,7 +62,7 @@
  *
  *     delta = (12 + 2 sqrt d) u A + 8 u |s - log sum e^s|
  *
- * Products and sums err as any. So:
+ * Products and sums add their usual errors:
  *
  *     y             |error| <= (sum p delta (|v| + sum p |v|) + (16 + 2 sqrt keys) u sum p |v|) * 1 / (1 - dropout)
  *     log_sum_exp   |error| <= sum p delta + 16 u (1 + |log sum e^s|) + 2 sqrt keys u

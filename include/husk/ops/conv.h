@@ -59,7 +59,8 @@
  * - params.winograd is 1.
  * - The call or HUSK_VARIANT names its variant. A tuning database alone is not enough.
  *
- * Otherwise, in the precision HIGHEST, no element of y, dx or dw depends on an element outside its window.
+ * Otherwise, as by default in the precision HIGHEST, no element of y, dx or dw depends on elements that its formula
+ * does not contain.
  *
  * With Winograd, the bound above is multiplied by the ratio that husk_plan_error_factor() includes; docs/operators.md
  * derives it. The sum in the bound is the largest sum of a tile, in which all elements of a filter count, also those

@@ -108,8 +108,8 @@ HUSK_API husk_status husk_graph_set_mask(husk_graph *graph, size_t index, const 
  * other nodes stay in f32.
  *
  * @par How
- * - Weights are w = scale[k] q, with q from -127 to 127. Each output channel k has a scale: its largest magnitude over
- *   127.
+ * - Weights are w = scale[k] q, with q from -127 to 127. The scale of an output channel k is 1/127 of its largest
+ *   magnitude.
  * - Inputs are x = scale (q - zero), with q from 0 to 255. Each node has one scale and one zero point, from the range
  *   between the smallest and the largest number observed, extended to include 0.
  * - Sums are exact (husk/ops/quantized_conv.h, husk/ops/quantized_gemm.h). They become f32 again, with bias and
