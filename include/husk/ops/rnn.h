@@ -187,8 +187,11 @@ HUSK_API husk_status husk_rnn_plan_pack(husk_plan *plan, husk_queue *queue, cons
 /**
  * The number of elements of the reserve for this x. x needs no memory.
  *
- * It is about L * D * T * B * H times 5 for an LSTM, 4 for a GRU (3 with RESET_BEFORE) and 1 for the others, plus
- * T * B * D * H for each layer except the top one.
+ * It is about
+ *
+ *     L * D * T * B * H * s + (L - 1) * T * B * D * H
+ *
+ * with s = 5 for an LSTM, 4 for a GRU with RESET_AFTER, 3 for a GRU with RESET_BEFORE, and 1 for the other cells.
  *
  * @return -1 if husk_rnn() would refuse the params, or if x is no [T, B, I]
  */
