@@ -14,7 +14,7 @@
  * - Any strides. y must not overlap anything.
  * - Scales are positive numbers. Others do what the formula says.
  * - What is past the range becomes the end of the range, infinity too.
- * - NaN becomes the zero point, and so does 0 / 0. Elsewhere NaN is undefined, and mostly becomes the lowest number.
+ * - NaN becomes the zero point, and so does 0 / 0.
  * - Without elements nothing happens.
  * - There is no gradient: it would be zero wherever it is defined.
  *
@@ -22,7 +22,7 @@
  *
  * This is ONNX's QuantizeLinear, whose default axis is 1. It is also PyTorch's quantize_per_tensor and
  * quantize_per_channel. These multiply by 1 / scale instead, and so may give the neighbouring number where x / scale
- * lies next to a tie.
+ * lies next to a tie. In other libraries the result of NaN is undefined; mostly it is the lowest number.
  *
  * ## Error
  *
