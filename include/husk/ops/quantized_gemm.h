@@ -96,8 +96,7 @@ HUSK_API husk_status husk_quantized_gemm_plan_run(husk_plan *plan, husk_queue *q
  * variant and configuration. Other plans refuse it.
  *
  * @retval HUSK_UNSUPPORTED B is batched, or the plan's variant takes B as it is, as those for GPUs do. In the latter
- * case
- *   run the plan with B itself.
+ *   case run the plan with B itself.
  */
 HUSK_API husk_status husk_quantized_gemm_plan_pack(husk_plan *plan, husk_queue *queue, const husk_tensor *b,
                                                    husk_packed **packed);

@@ -262,12 +262,10 @@ typedef struct husk_rnn_gradients {
  * @param outputs y and reserve as forward wrote them; other members are ignored. The reserve is not changed, and any
  *   variant of forward may have written it.
  * @param output_gradients y [T, B, D H], h_n and c_n [L * D, B, H]. NULL means zeros; at least one is needed. Strides
- * are
- *   as for forward's y and states, but elements may coincide (a stride of 0). reserve is ignored.
+ *   are as for forward's y and states, but elements may coincide (a stride of 0). reserve is ignored.
  * @param gradients x [T, B, I] with any strides; h0 and c0 [L * D, B, H], which may be wanted even if forward had
- * zeros;
- *   weights as in inputs.weights, with NULL for those that are not wanted. Gradients of biases may be wanted even if
- *   forward had none. PyTorch's two biases have gradients of their own, which differ only for a GRU's n.
+ *   zeros; weights as in inputs.weights, with NULL for those that are not wanted. Gradients of biases may be wanted
+ *   even if forward had none. PyTorch's two biases have gradients of their own, which differ only for a GRU's n.
  */
 HUSK_API husk_status husk_rnn_backward(husk_queue *queue, const husk_rnn_params *params, const husk_rnn_inputs *inputs,
                                        const husk_rnn_outputs *outputs, const husk_rnn_outputs *output_gradients,

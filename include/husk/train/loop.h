@@ -139,8 +139,7 @@ HUSK_API husk_status husk_log_open(const char *path, const husk_log_params *para
  * Write a row: as many numbers as there are columns.
  *
  * @retval HUSK_IO The row is not in the file, and may be written again. What was written of it is cut off. If that
- * fails,
- *   too, it is cut off before the next row is written, and no row is written until then.
+ *   fails, too, it is cut off before the next row is written, and no row is written until then.
  */
 HUSK_API husk_status husk_log_write(husk_log *log, const double *values, husk_error *error);
 /** Close the log. */
