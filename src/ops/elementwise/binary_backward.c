@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Gradients of two tensors element by element: validate -> resolve -> choose -> launch. Kernels:
-// cl/elementwise/binary_backward_*.cl. Each gradient that is wanted is a launch of its own: a map where its input was
-// not broadcast, a sum (runtime/sum.h) where it was.
+// Gradients of two tensors element by element: validate -> resolve -> choose, with
+// ops/elementwise/broadcast_backward.c. Kernels: cl/elementwise/binary_backward_*.cl.
 #include <husk/ops/binary.h>
 
 #include <math.h>
