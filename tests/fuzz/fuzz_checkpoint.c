@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "train/checkpoint.h"
+#include "train/files/checkpoint.h"
 
 void fuzz_target(const char *text, size_t size)
 {

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "train/data_parse.h"
+#include "train/data/parse.h"
 
 void fuzz_target(const char *text, size_t size)
 {

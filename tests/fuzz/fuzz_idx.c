@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "train/data_parse.h"
+#include "train/data/parse.h"
 
 static const unsigned char *element(const husk_array *array, int64_t index, int bytes, unsigned char big[8])
 {

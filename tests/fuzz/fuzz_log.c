@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "train/loop_log.h"
+#include "train/loop/log.h"
 
 static const char DIGITS[] = "0123456789";
 

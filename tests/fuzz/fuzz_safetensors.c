@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "train/safetensors_header.h"
+#include "train/files/safetensors_header.h"
 
 static void expect_within(const husk__tensor_list *list, const char *text)
 {

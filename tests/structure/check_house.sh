@@ -215,7 +215,7 @@ check_manners() {
     ends='abort|_?exit|_Exit|quick_exit|raise|assert|MPI_Abort'
     prints='v?d?printf|v?fprintf|puts|fputs|putchar|putc|fputc|fwrite|perror'
     allowed='^src/dist/progress\.c:[0-9]*: *(dprintf\(STDERR_FILENO|MPI_Abort\()'
-    allowed="$allowed|^src/train/loop_progress\.c:[0-9]*: *f(putc|puts|write)\(.*stream\);"
+    allowed="$allowed|^src/train/loop/progress\.c:[0-9]*: *f(putc|puts|write)\(.*stream\);"
     select_files '^src/.*\.c$' | while IFS= read -r file; do
         grep -nHE "(^|[^a-z_>.])($ends|$prints) *\(" "$file" | grep -vE "$allowed" |
             sed 's|^\([^:]*:[0-9]*\):.*|\1: the library neither prints nor ends the process|' || true

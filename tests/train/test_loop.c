@@ -19,7 +19,7 @@
 #include <husk/train/loop.h>
 
 #include "support/support.h"
-#include "train/loop_progress.h"
+#include "train/loop/progress.h"
 
 static husk_error error;
 

@@ -9,9 +9,9 @@
 
 #include "support/environment.h"
 #include "support/support.h"
-#include "train/compile.h"
+#include "train/step/compile.h"
 #include "train/digits.h"
-#include "train/verify.h"
+#include "train/check/verify.h"
 #include "train/whole_gradient.h"
 #include "train/wrong_kernels.h"
 
