@@ -90,11 +90,12 @@ check_kernels() {
 }
 
 # Who may include whom: base <- runtime <- select <- ops; train and dist, as users do, see public headers; the rest
-# sees those, ref and what is its own. The folders of clbench are in an order, too.
+# sees those, ref and what is its own. The folders of train and of clbench are in an order, too.
 check_includes() {
     # shellcheck disable=SC2046 # a list of files
     awk '
     function family_of(path) { sub(/^(src\/)?ops\//, "", path); sub(/\/.*/, "", path); return path }
+    function folder_of(path) { sub(/^(src\/)?train\//, "", path); return sub(/\/.*/, "", path) ? path : "" }
     function complain(rule) { print FILENAME ":" FNR ": " rule ": " $0 }
     function check_bench(header, floor,    own) {
         own = FILENAME
@@ -125,6 +126,10 @@ check_includes() {
                 if (other != "shared" && other != family_of(FILENAME)) {
                     complain("a family of operators includes no private header of another one")
                 }
+            }
+            if (room == "train" && floor == "train" && folder_of(header) != "" &&
+                index(below[folder_of(FILENAME)], " " folder_of(header) " ") == 0) {
+                complain("src/train/" folder_of(FILENAME) " may include only" below[folder_of(FILENAME)])
             }
         } else if (FILENAME ~ /^include\// || FILENAME ~ /^examples\//) {
             complain("only <husk/...> and standard headers")
@@ -171,6 +176,15 @@ check_includes() {
         allowed["dist"] = " dist "
         count = split("common os cases cli worker baseline measure record compare report run verify tune doctor", order)
         for (i = 1; i <= count; i++) { place[order[i]] = i }
+        below[""] = " what lies beside it"
+        below["data"] = " data "
+        below["graph"] = " graph "
+        below["check"] = " graph check "
+        below["nodes"] = " graph check nodes "
+        below["step"] = " graph check nodes step "
+        below["files"] = " data graph check nodes step files "
+        below["compress"] = " data graph check nodes step files compress "
+        below["loop"] = " data graph check nodes step loop "
     }
     FNR == 1 { room = FILENAME; sub(/^src\//, "", room); if (!sub(/\/.*/, "", room)) { room = "src" } }
     /^[ \t]*#[ \t]*include[ \t]*"/ {
@@ -184,7 +198,8 @@ check_includes() {
     ' $(select_files '^(include|src|cl|bench|tests|examples)/.*\.(c|h|h\.in|cl|clh)$') /dev/null
 }
 
-# An operator has its files on every floor, in its family's folder (cmake/HuskOps.cmake), and all folders are families'.
+# An operator has its files on every floor, in its family's folder (cmake/HuskOps.cmake), and all folders are families';
+# src/train has its own.
 check_rooms() {
     printf '%s\n' "$rows" | while read -r family op gradients; do
         lacks="CMakeLists.txt:1: husk_add_op($family $op) lacks"
@@ -207,6 +222,10 @@ check_rooms() {
         grep -vE "^((src/ops|cl|tests/ops|bench/cases|src/ref)/($pattern)|src/ops/shared|cl/(lib|runtime))/[^/]*\$" |
         sed 's/$/:1: the folder is no family of operators/' || true
     select_files '^(src/ops|cl)/[^/]*\.(c|h|cl|clh)$' | sed 's/$/:1: no file of a family/' || true
+    pattern='data|graph|check|nodes|step|files|compress|loop'
+    select_files '^src/train/' |
+        grep -vE "^src/train/(($pattern)/[^/]*\.[ch]|(error|random|convert)\.[ch]|CMakeLists\.txt)\$" |
+        sed 's/$/:1: no file of a folder of src\/train/' || true
 }
 
 # Nothing in the library ends the process or prints; but for libhusk_dist, which ends a run that has failed

@@ -8,7 +8,7 @@
 #include <check.h>
 
 #include "support/device.h"
-#include "train/step/compile.h"
+#include "train/graph/compiled.h"
 #include "train/whole_gradient.h"
 
 // A second opinion: two storages whose bytes overlap are never needed at once, but where a call makes one of the other.

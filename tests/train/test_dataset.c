@@ -9,6 +9,7 @@
 #include <husk/train/data.h>
 
 #include "support/main.h"
+#include "train/data/order.h"
 #include "train/data/set.h"
 
 static husk_error error;

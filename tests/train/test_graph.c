@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "support/support.h"
-#include "train/step/compile.h"
+#include "train/graph/compiled.h"
 #include "train/shared_memory.h"
 #include "train/whole_gradient.h"
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "support/support.h"
-#include "train/step/compile.h"
+#include "train/graph/compiled.h"
 #include "train/whole_gradient.h"
 
 enum { BATCH = 4, WIDTH = 6 };

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "support/support.h"
-#include "train/step/compile.h"
+#include "train/graph/compiled.h"
 #include "train/whole_gradient.h"
 
 typedef husk_value (*planted)(husk_graph *graph);

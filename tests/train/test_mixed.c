@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "support/support.h"
-#include "train/step/compile.h"
+#include "train/graph/compiled.h"
 #include "train/digits.h"
 #include "train/rounded_gradient.h"
 #include "train/whole_gradient.h"

@@ -9,7 +9,7 @@
 
 #include "support/environment.h"
 #include "support/support.h"
-#include "train/step/compile.h"
+#include "train/graph/compiled.h"
 #include "train/digits.h"
 #include "train/check/verify.h"
 #include "train/whole_gradient.h"

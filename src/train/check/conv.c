@@ -17,12 +17,15 @@
 //
 // Behind an activation that loses what is below 0 operands are positive in that comparison; a second run has numbers
 // of both signs and looks at samples, at the border and drawn.
+#include "train/check/conv.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "train/check/conv.h"
+#include "train/check/conv_element.h"
+#include "train/check/conv_sums.h"
 
 enum {
     ELEMENTS = 1 << 22, // of a call's tensors that are looked at

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
+#include "train/check/conv_sums.h"
+
 #include <math.h>
 #include <string.h>
 
-#include "train/check/conv.h"
+#include "train/check/conv_element.h"
 
 static void zero(double *numbers, int64_t count)
 {

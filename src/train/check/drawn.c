@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "train/check/drawn.h"
 
-#include "train/convert.h"
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "train/convert.h"
 
 enum { BAND = 4096, OFFSETS = 64 };
 

@@ -7,7 +7,7 @@
 #ifndef HUSK_TRAIN_CHECK_VERIFY_H
 #define HUSK_TRAIN_CHECK_VERIFY_H
 
-#include "train/step/compile.h"
+#include "train/graph/compiled.h"
 
 typedef struct husk__finding {
     husk_plan *plan; /* what has run; to be released by who asked. NULL: nothing did */
@@ -27,8 +27,6 @@ typedef struct husk__verifier {
      */
     husk_status (*check)(const husk__call *call, husk_queue *queue, husk__finding *finding);
 } husk__verifier;
-
-extern const husk__verifier husk__verify_conv, husk__verify_conv_backward_data, husk__verify_conv_backward_weights;
 
 /*
  * Verify all calls that have a verifier. Afterwards each names the variant that has passed, or a plan of it. Memory

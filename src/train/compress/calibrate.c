@@ -4,8 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <husk/train/compress.h>
+
 #include "train/files/checkpoint.h"
-#include "train/compress/compress.h"
+#include "train/nodes/quantized.h"
+#include "train/step/calls.h"
+#include "train/step/micro_batch.h"
 
 typedef struct observed {
     int32_t node, call; /* of the schedule of evaluation */

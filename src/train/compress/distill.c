@@ -2,7 +2,9 @@
 // The loss of distillation, made of nodes that a caller could make, too.
 #include <stdio.h>
 
-#include "train/compress/compress.h"
+#include <husk/train/compress.h>
+
+#include "train/nodes/copy.h"
 
 typedef struct distilling {
     husk_graph *graph;

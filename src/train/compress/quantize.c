@@ -3,9 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <husk/train/compress.h>
+
 #include "train/files/checkpoint.h"
-#include "train/compress/compress.h"
+#include "train/files/safetensors.h"
 #include "train/files/safetensors_header.h"
+#include "train/nodes/quantized.h"
 
 typedef struct found {
     int32_t node;

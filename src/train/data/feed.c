@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "train/data/gather.h"
+#include "train/data/order.h"
 
 enum { LEAST_SLOTS = 2, MOST_SLOTS = 8 };
 

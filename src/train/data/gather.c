@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "train/data/order.h"
+
 enum { BYTES = 256 };
 
 // ---- params ----

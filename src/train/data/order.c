@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-#include "train/data/set.h"
+#include "train/data/order.h"
+
 #include "train/random.h"
 
 int64_t husk__draw(uint64_t seed, const char *purpose, uint64_t epoch, uint64_t index, int64_t limit)

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "train/data/order.h"
+
 struct husk__store {
     atomic_int users;
     husk_array inputs, labels; // labels without memory where it is inputs', or none

@@ -44,9 +44,4 @@ void husk__column_read(const husk__column *column, int64_t example, void *to);
 /* One element of numbers. */
 double husk__column_number(const husk__column *column, int64_t element);
 
-/* A permutation of 0 ... count - 1 that follows from seed, purpose and epoch. */
-void husk__order(int64_t *order, int64_t count, uint64_t seed, const char *purpose, uint64_t epoch);
-/* One that follows from a counted random number, 0 ... limit - 1. */
-int64_t husk__draw(uint64_t seed, const char *purpose, uint64_t epoch, uint64_t index, int64_t limit);
-
 #endif

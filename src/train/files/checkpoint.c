@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "train/step/loss_scale.h"
+
 static const char *const state_prefixes[HUSK__STATES] = {"husk.optimizer.first.", "husk.optimizer.second.",
                                                          "husk.optimizer.third."};
 

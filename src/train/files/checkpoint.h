@@ -7,7 +7,7 @@
 
 #include <husk/train/checkpoint.h>
 
-#include "train/step/compile.h"
+#include "train/graph/compiled.h"
 #include "train/data/file.h"
 
 #define HUSK__CHECKPOINT_OWN      "husk." /* what names and keys of Husk's begin with */
@@ -38,7 +38,7 @@ typedef struct husk__checkpoint_list {
 /* What is listed beside parameters and statistics. */
 typedef struct husk__checkpoint_wish {
     bool states, gradients;       /* states: and the loss scale */
-    husk_buffer *masks;           /* of pruning, train/compress/compress.h; NULL: none */
+    husk_buffer *masks;           /* of pruning, train/step/masks.h; NULL: none */
     const husk_safetensors *file; /* masks of the parameters that this has masks of; NULL: that the graph has */
 } husk__checkpoint_wish;
 

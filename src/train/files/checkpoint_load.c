@@ -6,10 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "train/files/checkpoint.h"
-#include "train/compress/compress.h"
 #include "train/convert.h"
-#include "train/files/safetensors_header.h"
+#include "train/files/checkpoint.h"
+#include "train/files/safetensors.h"
+#include "train/files/safetensors_digits.h"
+#include "train/nodes/quantized.h"
+#include "train/step/masks.h"
+#include "train/step/micro_batch.h"
 
 typedef struct loading {
     husk_graph *graph;

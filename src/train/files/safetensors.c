@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include <husk/train/safetensors.h>
+#include "train/files/safetensors.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,6 +7,7 @@
 #include <unistd.h>
 #include <xxhash.h>
 
+#include "train/files/safetensors_digits.h"
 #include "train/files/safetensors_header.h"
 
 enum { PIECE = 1 << 22 }; // bytes on their way from the file to the device or the checksum
@@ -34,20 +35,6 @@ static void *make_piece(const husk__source *source, uint64_t size, husk_status *
 }
 
 // ---- opening ----
-
-husk__safetensors_digits husk__safetensors_digits_of(uint64_t high, uint64_t low)
-{
-    husk__safetensors_digits digits;
-    snprintf(digits.text, sizeof digits.text, "%016llx%016llx", (unsigned long long)high, (unsigned long long)low);
-    return digits;
-}
-
-husk__safetensors_digits husk__safetensors_hash_header(char *header, size_t size)
-{
-    memset(header + strlen(HUSK__SAFETENSORS_BEGINNING), '0', HUSK__SAFETENSORS_DIGITS);
-    const XXH128_hash_t hash = XXH3_128bits(header, size);
-    return husk__safetensors_digits_of(hash.high64, hash.low64);
-}
 
 // Before it is read: reading changes the text. A header that does not begin with its checksum stays unverified; so does
 // a damaged one, which is refused where `verifies`.

@@ -28,6 +28,20 @@ const char *husk__safetensors_dtype_name(husk_dtype dtype)
     return NULL;
 }
 
+bool husk__safetensors_is_packed(const husk_tensor *tensor)
+{
+    bool all_zero = true, packed = true;
+    int64_t stride = 1;
+    if (tensor->packed || tensor->rank < 0 || tensor->rank > HUSK_MAX_RANK)
+        return false;
+    for (int32_t i = tensor->rank - 1; i >= 0; --i) {
+        all_zero = all_zero && tensor->strides[i] == 0;
+        packed = packed && (tensor->strides[i] == stride || tensor->shape[i] <= 1);
+        packed = !__builtin_mul_overflow(stride, tensor->shape[i], &stride) && packed;
+    }
+    return all_zero || packed || husk_tensor_count(tensor) == 0;
+}
+
 // ---- reading JSON ----
 
 typedef struct reader {

@@ -14,12 +14,6 @@
 
 #define HUSK__SAFETENSORS_MOST_HEADER 100000000
 #define HUSK__SAFETENSORS_METADATA    "__metadata__"
-#define HUSK__SAFETENSORS_CHECKSUM    "husk.xxh3"   /* of the elements */
-#define HUSK__SAFETENSORS_HEADER      "husk.header" /* of the header, the digits of this one taken as zeros */
-enum { HUSK__SAFETENSORS_DIGITS = 32 };
-
-/* What a header begins with that is verified; its digits follow. */
-#define HUSK__SAFETENSORS_BEGINNING "{\"" HUSK__SAFETENSORS_METADATA "\":{\"" HUSK__SAFETENSORS_HEADER "\":\""
 
 typedef struct husk__tensor_place {
     const char *name;
@@ -53,22 +47,9 @@ const char *husk__safetensors_dtype_name(husk_dtype dtype);
 /* The bytes before header and data, read: how long the header is. Refused where it does not fit into file_size. */
 husk_status husk__tensor_list_length(const unsigned char bytes[8], uint64_t file_size, uint64_t *length,
                                      const husk__source *source);
-/* XXH3-128 as text. */
-typedef struct husk__safetensors_digits {
-    char text[HUSK__SAFETENSORS_DIGITS + 1];
-} husk__safetensors_digits;
-husk__safetensors_digits husk__safetensors_digits_of(uint64_t high, uint64_t low);
-/* Of a header that begins like one that is verified, and is longer. Its own digits become zeros. */
-husk__safetensors_digits husk__safetensors_hash_header(char *header, size_t size);
 /* Whether the bytes are UTF-8 as Unicode has it: no surrogates, nothing longer than needed. */
 bool husk__is_utf8(const char *bytes, size_t size);
 /* Whether strides are zero, or what they would be then; false where the rank is none. */
 bool husk__safetensors_is_packed(const husk_tensor *tensor);
-/* "F32 [2, 3]" */
-void husk__safetensors_describe(char text[256], const char *dtype, int32_t rank, const int64_t *shape);
-/* As it was opened. */
-const char *husk__safetensors_path(const husk_safetensors *file);
-/* Whether its header has a checksum, which is right; also of a file that was opened unverified. */
-bool husk__safetensors_is_verified(const husk_safetensors *file);
 
 #endif

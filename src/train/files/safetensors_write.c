@@ -7,23 +7,10 @@
 #include <string.h>
 #include <xxhash.h>
 
+#include "train/files/safetensors_digits.h"
 #include "train/files/safetensors_header.h"
 
 enum { PIECE = 1 << 22, ALIGNMENT = 8 };
-
-bool husk__safetensors_is_packed(const husk_tensor *tensor)
-{
-    bool all_zero = true, packed = true;
-    int64_t stride = 1;
-    if (tensor->packed || tensor->rank < 0 || tensor->rank > HUSK_MAX_RANK)
-        return false;
-    for (int32_t i = tensor->rank - 1; i >= 0; --i) {
-        all_zero = all_zero && tensor->strides[i] == 0;
-        packed = packed && (tensor->strides[i] == stride || tensor->shape[i] <= 1);
-        packed = !__builtin_mul_overflow(stride, tensor->shape[i], &stride) && packed;
-    }
-    return all_zero || packed || husk_tensor_count(tensor) == 0;
-}
 
 // ---- the header, as text ----
 

@@ -122,92 +122,13 @@ struct husk_graph {
     int32_t unnamed; /* names that were made up */
     bool is_quantized; /* husk_graph_quantize */
 
-    struct husk__compiled *compiled; /* train/step/compile.h */
+    struct husk__compiled *compiled; /* train/graph/compiled.h */
 };
 
-/* ---- building: for the public calls ---------------------------------------------------------------------- */
-
-/* What a public call keeps while it adds a node. */
-typedef struct husk__building {
-    husk_graph *graph;
-    husk__train_scope scope;
-    const char *name; /* the node's, once it is known: texts begin with it */
-    bool has_dtype; /* a number was given; all of them are of this dtype, and so is what the node gives */
-    husk_dtype dtype;
-    bool is_inside;   /* of what is being made only a part, whose values have no name */
-    char text[HUSK__GRAPH_NAME + 1];
-} husk__building;
-
-/*
- * Begin: false where the graph has failed or is compiled. kind gives a name where there is none, "kind_3"; `own`: the
- * name will be a value's, so it must be free.
- */
-bool husk__graph_begin(husk__building *building, husk_graph *graph, const char *call, const char *kind,
-                       const char *name, bool own);
-/* The first error: "call: name: argument: rule". Gives HUSK_NO_VALUE. argument may be NULL. */
-husk_value husk__graph_refuse(husk__building *building, husk_status status, const char *argument, const char *format,
-                              ...) HUSK__TRAIN_PRINTF(4, 5);
-/*
- * The dimension of x that the axis means (husk/tensor.h); false: refused, by the argument, the member of it ("axis ",
- * or "") and x's name.
- */
-bool husk__graph_axis(husk__building *building, const char *argument, const char *member, int32_t axis,
-                      const husk_tensor *x, const char *x_name, int32_t *dimension);
-/* The same with the text of another call's error, less that call's name. */
-husk_value husk__graph_pass_on(husk__building *building, husk_status status, const husk_error *error);
-/* The caller's params into own; false: refused. */
-bool husk__graph_params(husk__building *building, void *own, size_t size, const char *made_by,
-                        const void *given, const char *argument);
-
-/* The tensor of an argument; false: refused, since it is no value of the graph. */
-bool husk__graph_argument(husk__building *building, husk_value value, const char *argument, husk_tensor *tensor);
-/* The same, with the graph's dtype or husk__wide_dtype, as the numbers given before. */
-bool husk__graph_number(husk__building *building, husk_value value, const char *argument, husk_tensor *tensor);
-/* The same in the graph's dtype: a wider value is replaced by one that is cast to it. */
-bool husk__graph_computed(husk__building *building, husk_value *value, const char *argument, husk_tensor *tensor);
-/* The same for what may be absent: then the rank is -1. */
-bool husk__graph_optional(husk__building *building, husk_value *value, const char *argument, husk_tensor *tensor);
-/* The same in husk__wide_dtype; absent where it may be. */
-bool husk__graph_wide(husk__building *building, husk_value *value, const char *argument, bool may_be_absent,
-                      husk_tensor *tensor);
-/* value in another dtype: that which was made before, or a new one. */
-husk_value husk__graph_cast(husk__building *building, husk_value value, husk_dtype dtype);
-husk_value husk__graph_cast_before(const husk_graph *graph, husk_value value, husk_dtype dtype);
 /* "[3, 4]" */
 const char *husk__graph_shape_text(const husk_tensor *tensor, char text[160]);
 bool husk__same_shape(const husk_tensor *a, const husk_tensor *b);
 bool husk__is_packed(const husk_tensor *tensor);
-
-/* A new node; NULL: refused. It reads these inputs, whose users are counted. It has no output yet. */
-husk__node *husk__graph_node(husk__building *building, const husk__node_kind *kind, const husk_value *inputs,
-                             int32_t count);
-/*
- * One more output of the newest node, packed. With a name it is the value of the call; without, what only the gradient
- * needs.
- */
-husk_value husk__graph_result(husk__building *building, const char *name, husk_dtype dtype, int32_t rank,
-                              const int64_t *shape);
-/*
- * The output of the newest node, and with an activation another node that makes the value of it: what conv and gemm are
- * given as one is two, which compiling joins where it may.
- */
-husk_value husk__graph_activated(husk__building *building, const husk_activation_params *params, husk_dtype dtype,
-                                 int32_t rank, const int64_t *shape);
-/* husk_graph_gemm, and what a linear layer does. */
-husk_value husk__graph_gemm(husk__building *building, const husk_gemm_params *params, float alpha, husk_value a,
-                            husk_value b, husk_value bias);
-husk_value husk__graph_reshape(husk__building *building, husk_value x, int32_t rank, const int64_t *shape);
-/* The shapes of a normalisation's scale and statistics for this x; false: refused. */
-bool husk__norm_shapes(husk__building *building, const husk_norm_params *params, const husk_tensor *x,
-                       husk_tensor *scale, husk_tensor *statistics);
-/* Whether the gradient of an activation can be had from what it wrote. */
-bool husk__activation_from_result(const husk_activation_params *params);
-/* A view of value with this tensor. */
-husk_value husk__graph_view(husk__building *building, husk_value of, const husk_tensor *tensor, bool covers);
-/* A parameter "name.suffix" of a layer that is being made. */
-husk_value husk__graph_own_parameter(husk__building *building, const char *suffix, int32_t rank, const int64_t *shape,
-                                     const husk_initializer *initializer, husk_initializer standard);
-husk_value husk__graph_own_statistic(husk__building *building, const char *suffix, int64_t count, float value);
 
 /* Whether there is a gradient to begin backward with beside the loss'. */
 bool husk__graph_is_given(const husk_graph *graph);

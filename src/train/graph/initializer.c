@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include <husk/train/initializer.h>
-
 #include <math.h>
 
+#include <husk/train/initializer.h>
 #include <husk/tensor.h>
 
 #include "train/error.h"

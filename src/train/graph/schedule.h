@@ -151,10 +151,6 @@ husk_status husk__add_gradient(husk__schedule *schedule, const husk__node *node,
 /* y = x: no call at all where both can have one memory. */
 husk_status husk__add_copy(husk__schedule *schedule, const husk__node *node, husk__slot from, husk__slot to);
 
-/* The gradient of what the node computes before the activation that it takes over, or of its output. */
-husk_status husk__activation_gradient(husk__schedule *schedule, const husk__node *node, husk__slot *dz);
-/* The stream of a node's random numbers in this batch. */
-uint64_t husk__dropout_offset(const husk_graph *graph, int32_t node);
 bool husk__call_is_copy(const husk__call *call);
 
 /* ---- for running ----------------------------------------------------------------------------------------- */

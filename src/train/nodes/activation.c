@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "train/graph/schedule.h"
-
-#include <stdio.h>
+#include "train/nodes/activation.h"
 
 static husk_status run_activation(husk_graph *graph, const husk__call *call)
 {

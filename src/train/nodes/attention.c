@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "train/graph/schedule.h"
+#include "train/nodes/copy.h"
+#include "train/nodes/dropout.h"
 
 enum { Q, K, V, MASK, Y, LOG_SUM, DY, DQ, DK, DV }; // slots; inputs are the first four
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include "train/graph/schedule.h"
-
 #include <stdlib.h>
+
+#include "train/graph/build.h"
+#include "train/graph/schedule.h"
 
 // In a call's room: the extents of the slots after the first one, and pointers to their tensors, which the operator
 // takes.

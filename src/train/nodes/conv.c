@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include "train/check/verify.h"
+#include "train/check/conv.h"
+#include "train/nodes/activation.h"
+#include "train/nodes/copy.h"
 
 enum { X, W, BIAS, Y };
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include "train/step/compile.h"
+#include "train/nodes/dropout.h"
+
+#include "train/graph/build.h"
+#include "train/graph/compiled.h"
 
 uint64_t husk__dropout_offset(const husk_graph *graph, int32_t node)
 {

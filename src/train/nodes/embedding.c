@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "train/graph/schedule.h"
+#include "train/nodes/copy.h"
 
 static husk_status run_embedding(husk_graph *graph, const husk__call *call)
 {

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include "train/graph/schedule.h"
+#include "train/nodes/gemm.h"
+
+#include "train/nodes/activation.h"
+#include "train/nodes/copy.h"
 
 enum { A, B, BIAS, C };
 

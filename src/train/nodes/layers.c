@@ -2,7 +2,9 @@
 // Operators with the parameters that they are used with.
 #include <husk/train/layers.h>
 
-#include "train/graph/graph.h"
+#include "train/nodes/gemm.h"
+#include "train/nodes/norm.h"
+#include "train/nodes/views.h"
 
 husk_value husk_graph_conv_layer(husk_graph *graph, const char *name, const husk_conv_layer *layer,
                                  husk_value x)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "train/graph/schedule.h"
+#include "train/nodes/copy.h"
 
 enum { X, TARGET, WEIGHT, POSITIVE, LOSS, DX }; // slots
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
+#include "train/nodes/norm.h"
+
 #include "train/graph/schedule.h"
+#include "train/nodes/copy.h"
 
 enum { X, SCALE, BIAS, RUNNING_MEAN, RUNNING_VARIANCE, Y_SLOT, MEAN_SLOT, RSTD_SLOT };
 enum { Y, MEAN, RSTD }; // outputs

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "train/graph/build.h"
 #include "train/graph/schedule.h"
 
 enum { Y, INDICES }; // outputs

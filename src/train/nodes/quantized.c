@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Convolutions and products of eight bits: the input is quantized, the result is f32.
+#include "train/nodes/quantized.h"
+
 #include <stdio.h>
 #include <string.h>
 
-#include "train/compress/compress.h"
+#include "train/graph/schedule.h"
 
 enum { X, W, BIAS, W_SCALE, X_SCALE, X_ZERO };            // inputs of the node
 enum { Q_X, Q_SCALE, Q_ZERO, Q_Y };                       // slots of quantizing

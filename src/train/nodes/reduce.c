@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include "train/graph/schedule.h"
-
 #include <stdio.h>
+
+#include "train/graph/build.h"
+#include "train/graph/schedule.h"
 
 static husk_status run_reduce(husk_graph *graph, const husk__call *call)
 {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include "train/graph/schedule.h"
-
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+#include "train/graph/schedule.h"
+#include "train/nodes/copy.h"
 
 // A node's inputs are these, then four a direction of a layer: input, hidden, input_bias, hidden_bias.
 enum { X, LENGTHS, H0, C0, WEIGHTS };

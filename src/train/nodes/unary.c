@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "train/graph/build.h"
 #include "train/graph/schedule.h"
 
 static husk_status run_unary(husk_graph *graph, const husk__call *call)

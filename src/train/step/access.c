@@ -1,23 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Values by name, parameters and buckets by number.
-#include <string.h>
-
 #include <husk/train/compress.h>
 
-#include "train/step/compile.h"
-#include "train/compress/compress.h"
-
-static husk_status begin(husk_graph *graph, const char *call, husk__train_scope *scope)
-{
-    if (!graph)
-        return HUSK_INVALID_ARGUMENT;
-    *scope = (husk__train_scope){call, &graph->error};
-    if (graph->failed)
-        return graph->failed;
-    if (!graph->compiled)
-        return husk__train_reject(scope, "graph", "it is not compiled");
-    return HUSK_OK;
-}
+#include "train/nodes/quantized.h"
+#include "train/step/calls.h"
+#include "train/step/micro_batch.h"
 
 // Whoever is shown where parameters lie may write them.
 static void expose(husk_graph *graph, const husk_tensor *tensor)
@@ -120,7 +107,7 @@ husk_status husk_graph_write(husk_graph *graph, const char *name, const void *ho
 {
     husk__train_scope scope;
     husk_tensor tensor;
-    husk_status status = begin(graph, "husk_graph_write", &scope);
+    husk_status status = husk__step_begin(graph, "husk_graph_write", &scope);
     if (!status)
         status = locate(graph, name, true, &tensor, &scope);
     if (!status)
@@ -142,7 +129,7 @@ husk_status husk_graph_write_tensor(husk_graph *graph, const char *name, const h
     husk__train_scope scope;
     husk_tensor tensor;
     char text[160], wanted[160];
-    husk_status status = begin(graph, "husk_graph_write_tensor", &scope);
+    husk_status status = husk__step_begin(graph, "husk_graph_write_tensor", &scope);
     if (!status)
         status = locate(graph, name, true, &tensor, &scope);
     if (!status && !from)
@@ -184,7 +171,7 @@ husk_status husk_graph_read(husk_graph *graph, const char *name, void *host, uin
 {
     husk__train_scope scope;
     husk_tensor tensor;
-    husk_status status = begin(graph, "husk_graph_read", &scope);
+    husk_status status = husk__step_begin(graph, "husk_graph_read", &scope);
     if (!status)
         status = locate(graph, name, false, &tensor, &scope);
     if (!status)
@@ -201,7 +188,7 @@ husk_status husk_graph_read(husk_graph *graph, const char *name, void *host, uin
 husk_status husk_graph_tensor(husk_graph *graph, const char *name, husk_tensor *tensor)
 {
     husk__train_scope scope;
-    husk_status status = begin(graph, "husk_graph_tensor", &scope);
+    husk_status status = husk__step_begin(graph, "husk_graph_tensor", &scope);
     if (!status && !tensor)
         status = husk__train_reject(&scope, "tensor", "it is NULL");
     if (!status)
@@ -214,7 +201,7 @@ husk_status husk_graph_tensor(husk_graph *graph, const char *name, husk_tensor *
 husk_status husk_graph_parameters_changed(husk_graph *graph)
 {
     husk__train_scope scope;
-    husk_status status = begin(graph, "husk_graph_parameters_changed", &scope);
+    husk_status status = husk__step_begin(graph, "husk_graph_parameters_changed", &scope);
     if (!status)
         graph->compiled->copies_are_old = true;
     return status;
@@ -236,7 +223,7 @@ static husk_status check_parameter(const husk_graph *graph, size_t index, const 
 husk_status husk_graph_parameter_at(husk_graph *graph, size_t index, husk_parameter *parameter)
 {
     husk__train_scope scope;
-    husk_status status = begin(graph, "husk_graph_parameter_at", &scope);
+    husk_status status = husk__step_begin(graph, "husk_graph_parameter_at", &scope);
     if (!status && !parameter)
         status = husk__train_reject(&scope, "parameter", "it is NULL");
     if (!status)
@@ -268,7 +255,7 @@ husk_status husk_graph_parameter_at(husk_graph *graph, size_t index, husk_parame
 husk_status husk_graph_mask_at(husk_graph *graph, size_t index, husk_tensor *mask)
 {
     husk__train_scope scope;
-    husk_status status = begin(graph, "husk_graph_mask_at", &scope);
+    husk_status status = husk__step_begin(graph, "husk_graph_mask_at", &scope);
     if (!status && !mask)
         status = husk__train_reject(&scope, "mask", "it is NULL");
     if (!status)
@@ -291,7 +278,7 @@ size_t husk_graph_bucket_count(const husk_graph *graph)
 husk_status husk_graph_bucket_at(husk_graph *graph, size_t index, husk_bucket *bucket)
 {
     husk__train_scope scope;
-    husk_status status = begin(graph, "husk_graph_bucket_at", &scope);
+    husk_status status = husk__step_begin(graph, "husk_graph_bucket_at", &scope);
     if (!status && !bucket)
         status = husk__train_reject(&scope, "bucket", "it is NULL");
     if (!status)

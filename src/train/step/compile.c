@@ -1,147 +1,18 @@
 // SPDX-License-Identifier: MIT
 // Compiling: fuse, differentiate, order the gradients, plan memory, allocate, make plans, warm up, initialise.
-#include "train/step/compile.h"
-
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "train/graph/arena.h"
 #include "train/check/verify.h"
-
-void husk__compiled_release(husk__compiled *compiled)
-{
-    if (!compiled)
-        return;
-    for (int mode = 0; mode < 2; mode++)
-        husk__schedule_release(&compiled->schedules[mode]);
-    for (uint32_t m = 0; compiled->micro_batches && m < compiled->options.micro_batches; m++) {
-        husk_buffer_release(compiled->micro_batches[m].arena);
-        husk_buffer_release(compiled->micro_batches[m].outside);
-    }
-    free(compiled->micro_batches);
-    for (int r = HUSK__REGION_KEPT; r < HUSK__REGIONS; r++)
-        husk_buffer_release(compiled->regions[r]);
-    for (int s = 0; s < HUSK__STATES; s++)
-        husk_buffer_release(compiled->states[s]);
-    husk_buffer_release(compiled->masks);
-    free(compiled->masked);
-    free(compiled->trained);
-    free(compiled->parameters);
-    free(compiled->buckets);
-    free(compiled);
-}
-
-// ---- options ----
-
-bool husk__can_train(const husk_graph *graph)
-{
-    return graph->compiled->options.loss || husk__graph_is_given(graph);
-}
-
-// Gradients that come from outside, or go there: a scale would be in them, and nothing takes it out.
-static bool has_gradients_outside(const husk_graph *graph)
-{
-    for (int32_t v = 1; v < graph->value_count; v++)
-        if (graph->values[v].gradient)
-            return true;
-    return husk__graph_is_given(graph);
-}
-
-static husk_status read_loss_scale(const husk_graph *graph, husk__compiled *own, const husk__train_scope *scope)
-{
-    husk_loss_scale_params *made = &own->loss_scale;
-    husk_status status = husk__train_struct(made, sizeof *made, "HUSK_LOSS_SCALE_PARAMS",
-                                            own->options.loss_scale, "options: loss_scale", scope);
-    if (status)
-        return status;
-    bool is_given = own->options.loss_scale;
-    own->options.loss_scale = NULL; // the caller's
-    own->has_loss_scale = is_given ? !made->none
-                                   : graph->dtype == HUSK_F16 && own->options.optimizer && own->options.loss &&
-                                         !has_gradients_outside(graph);
-    made->start = made->start != 0 ? made->start : 65536;
-    made->growth = made->growth != 0 ? made->growth : 2;
-    made->backoff = made->backoff != 0 ? made->backoff : 0.5f;
-    made->interval = made->interval ? made->interval : 2000;
-    if (made->fixed)
-        made->growth = made->backoff = 1;
-    if (!(made->start >= 0x1p-24f && made->start <= 0x1p24f))
-        return husk__train_reject(scope, "options", "loss_scale: start is %g; 2^-24 to 2^24 is wanted",
-                                  (double)made->start);
-    if (!(made->growth >= 1 && made->growth < INFINITY))
-        return husk__train_reject(scope, "options", "loss_scale: growth is %g; 1 at least is wanted",
-                                  (double)made->growth);
-    if (!(made->backoff > 0 && made->backoff <= 1))
-        return husk__train_reject(scope, "options", "loss_scale: backoff is %g; 0 to 1 is wanted",
-                                  (double)made->backoff);
-    if (own->has_loss_scale && (!own->options.loss || has_gradients_outside(graph)))
-        return husk__train_reject(scope, "options",
-                                  "loss_scale: gradients that are given, or wanted by inputs, are not multiplied with "
-                                  "it");
-    if (own->has_loss_scale && !own->options.optimizer)
-        return husk__train_reject(scope, "options", "loss_scale: without an optimizer nothing would take it out");
-    return HUSK_OK;
-}
-
-static husk_status read_options(husk_graph *graph, husk__compiled *own, const husk_graph_options *options,
-                                const husk__train_scope *scope)
-{
-    husk_status status = husk__train_struct(&own->options, sizeof own->options, "HUSK_GRAPH_OPTIONS", options,
-                                            "options", scope);
-    if (status)
-        return status;
-    husk_value loss = own->options.loss;
-    if ((loss || husk__graph_is_given(graph)) && graph->is_quantized)
-        return husk__train_reject(scope, "options", "loss: a quantized graph is for evaluation alone");
-    if (loss < 0 || loss >= graph->value_count)
-        return husk__train_reject(scope, "options", "loss: %d is no value of this graph", (int)loss);
-    if (loss) {
-        const husk__value *value = &graph->values[loss];
-        if (husk_tensor_count(&value->tensor) != 1 || !value->covers ||
-            husk__root(graph, loss)->role != HUSK__ROLE_RESULT)
-            return husk__train_reject(scope, "options", "loss: it has to be a result of one element");
-        if (value->tensor.dtype != husk__wide_dtype(graph))
-            return husk__train_reject(scope, "options", "loss: its dtype is %s; %s is wanted (husk_graph_cast)",
-                                      husk_dtype_name(value->tensor.dtype),
-                                      husk_dtype_name(husk__wide_dtype(graph)));
-    }
-    if (!(own->options.clip_norm >= 0))
-        return husk__train_reject(scope, "options", "clip_norm must not be negative");
-    if (!(own->options.clip_value >= 0))
-        return husk__train_reject(scope, "options", "clip_value must not be negative");
-    if (own->options.accumulate == 0)
-        own->options.accumulate = 1;
-    if (own->options.micro_batches == 0)
-        own->options.micro_batches = 1;
-    if (own->options.micro_batches > 1024)
-        return husk__train_reject(scope, "options", "micro_batches: at most 1024");
-    if (own->options.check_finite && !loss)
-        return husk__train_reject(scope, "options", "check_finite: there is no loss");
-    if (own->options.bucket_bytes == 0)
-        own->options.bucket_bytes = (uint64_t)4 << 20;
-    status = read_loss_scale(graph, own, scope);
-    if (status || !own->options.optimizer)
-        return status;
-    if (!loss && !husk__graph_is_given(graph))
-        return husk__train_reject(scope, "options",
-                                  "optimizer: without a loss there is nothing for it to do");
-    status = husk__train_struct(&own->optimizer, sizeof own->optimizer, "husk_sgd, husk_adam ...",
-                                own->options.optimizer, "options: optimizer", scope);
-    if (status)
-        return status;
-    husk_optimizer_params *o = &own->optimizer;
-    o->size = sizeof *o;
-    o->scale = o->skip = o->copy = o->skipped = NULL;
-    o->divides = 0;
-    own->has_optimizer = true;
-    own->options.optimizer = NULL; // the caller's
-    bool is_adam = o->kind == HUSK_OPTIMIZER_ADAM || o->kind == HUSK_OPTIMIZER_ADAMW;
-    own->keeps_state[0] = is_adam || o->momentum != 0;
-    own->keeps_state[1] = is_adam || o->kind == HUSK_OPTIMIZER_RMSPROP;
-    own->keeps_state[2] = is_adam ? o->amsgrad : o->kind == HUSK_OPTIMIZER_RMSPROP && o->centered;
-    return HUSK_OK;
-}
+#include "train/graph/arena.h"
+#include "train/nodes/activation.h"
+#include "train/step/calls.h"
+#include "train/step/copies.h"
+#include "train/step/loss_scale.h"
+#include "train/step/micro_batch.h"
+#include "train/step/options.h"
+#include "train/step/place.h"
+#include "train/step/update.h"
 
 // ---- fusing ----
 
@@ -164,122 +35,6 @@ static void fuse(husk_graph *graph, husk_value loss, bool keep_values)
                 before->takes[mode] = n;
                 node->taken[mode] = x->node;
             }
-    }
-}
-
-// ---- parameters ----
-
-// Bytes up to the next parameter; half of them are whole lines, too, for the copy that lies at the same element.
-static uint64_t parameter_bytes(const husk_graph *graph, const husk__value *value)
-{
-    husk_tensor tensor = value->tensor;
-    tensor.dtype = husk__parameter_dtype(graph, value);
-    uint64_t bytes = (uint64_t)husk_tensor_extent(&tensor);
-    return husk__is_mixed(graph) ? 2 * husk__aligned((bytes + 1) / 2) : husk__aligned(bytes);
-}
-
-typedef struct finished {
-    int32_t value, call;
-} finished;
-
-static int by_call(const void *a, const void *b)
-{
-    const finished *x = a, *y = b;
-    if (x->call != y->call)
-        return x->call < y->call ? -1 : 1;
-    return x->value < y->value ? -1 : 1;
-}
-
-static husk_status order_parameters(husk_graph *graph, husk__compiled *own, const husk__train_scope *scope)
-{
-    const husk__schedule *schedule = &own->schedules[HUSK_GRAPH_TRAINING];
-    size_t count = (size_t)graph->value_count;
-    own->trained = malloc(sizeof *own->trained * count);
-    own->parameters = malloc(sizeof *own->parameters * count);
-    own->buckets = malloc(sizeof *own->buckets * count);
-    finished *list = malloc(sizeof *list * count);
-    if (!own->trained || !own->parameters || !own->buckets || !list) {
-        free(list);
-        return husk__train_no_memory(scope);
-    }
-    for (int32_t v = 1; v < graph->value_count; v++) {
-        if (graph->values[v].role != HUSK__ROLE_PARAMETER)
-            continue;
-        own->parameters[own->parameter_count++] = v;
-        graph->values[v].is_trained = schedule->graph && schedule->of_gradient[v] >= 0;
-        if (graph->values[v].is_trained)
-            list[own->trained_count++] = (finished){v, schedule->storages[schedule->of_gradient[v]].last};
-    }
-    qsort(list, (size_t)own->trained_count, sizeof *list, by_call);
-    uint64_t at = 0;
-    husk__bucket_range bucket = {0};
-    for (int32_t i = 0; i < own->trained_count; i++) {
-        husk__value *value = &graph->values[list[i].value];
-        own->trained[i] = list[i].value;
-        value->offset = at;
-        at = husk__sum(at, parameter_bytes(graph, value));
-        bucket.end = at;
-        bucket.call = list[i].call;
-        if (at - bucket.begin >= own->options.bucket_bytes || i + 1 == own->trained_count) {
-            own->buckets[own->bucket_count++] = bucket;
-            bucket.begin = at;
-        }
-    }
-    free(list);
-    own->trained_bytes = own->statistics = own->memory.gradients = at;
-    for (int statistics = 0; statistics < 2; statistics++)
-        for (int32_t i = 0; i < own->parameter_count; i++) {
-            husk__value *value = &graph->values[own->parameters[i]];
-            if (value->is_trained || value->is_statistic != (bool)statistics)
-                continue;
-            value->offset = at;
-            at = husk__sum(at, parameter_bytes(graph, value));
-            if (!statistics)
-                own->statistics = at;
-        }
-    own->parameter_bytes = at;
-    own->copied_bytes = husk__is_mixed(graph) ? own->statistics : 0;
-    own->memory.parameters = husk__sum(at, own->copied_bytes / 2);
-    for (int s = 0; s < HUSK__STATES; s++)
-        own->memory.states = husk__sum(own->memory.states, own->keeps_state[s] ? own->trained_bytes : 0);
-    own->memory.states = husk__sum(own->memory.states, own->has_loss_scale ? HUSK__NUMBER_BYTES : 0);
-    return HUSK_OK;
-}
-
-static void place_outside(husk_graph *graph, husk__compiled *own)
-{
-    uint64_t at = 0;
-    for (int32_t v = 1; v < graph->value_count; v++) {
-        husk__value *value = &graph->values[v];
-        if (value->role != HUSK__ROLE_INPUT && value->role != HUSK__ROLE_INPUT_GRADIENT &&
-            !(value->role == HUSK__ROLE_RESULT && husk__is_kept(graph, own->options.loss, v)))
-            continue;
-        value->offset = at;
-        at = husk__sum(at, husk__aligned((uint64_t)husk_tensor_extent(&value->tensor)));
-    }
-    own->before = at;
-    for (int32_t i = 0; i < own->parameter_count; i++)
-        if (graph->values[own->parameters[i]].is_statistic)
-            own->before_bytes = own->parameter_bytes - own->statistics;
-    own->numbers = husk__sum(at, own->before_bytes);
-    own->memory.inputs = husk__sum(own->numbers, HUSK__NUMBERS * HUSK__NUMBER_BYTES);
-}
-
-// What is not in the arena lies where its value does.
-static void place_storages(husk_graph *graph, husk__compiled *own, husk__schedule *schedule)
-{
-    for (int32_t i = 0; i < schedule->storage_count; i++) {
-        husk__storage *storage = &schedule->storages[i];
-        if (storage->region != HUSK__REGION_ARENA && storage->value)
-            storage->offset = graph->values[storage->value].offset / (storage->region == HUSK__REGION_COPIES ? 2 : 1);
-    }
-    if (!schedule->graph || schedule->seed < 0)
-        return;
-    husk__storage *seed = &schedule->storages[schedule->seed];
-    seed->offset = own->numbers + HUSK__NUMBER_SEED * HUSK__NUMBER_BYTES;
-    if (own->has_loss_scale) { // gradients begin with it
-        seed->region = HUSK__REGION_SCALE;
-        seed->offset = 0;
     }
 }
 
@@ -392,15 +147,15 @@ static husk_status plan_all(husk_graph *graph, husk__compiled *own, const husk__
                 status = make_plans(graph, &own->schedules[mode], scope);
         }
     if (!status)
-        status = order_parameters(graph, own, scope);
+        status = husk__order_parameters(graph, own, scope);
     if (status)
         return status;
     if (trains && own->trained_count == 0)
         return husk__train_reject(scope, "options",
                                   "loss: no parameter that is learnt has anything to do with it");
-    place_outside(graph, own);
+    husk__place_outside(graph, own);
     for (int mode = 0; mode < 2; mode++)
-        place_storages(graph, own, &own->schedules[mode]);
+        husk__place_storages(graph, own, &own->schedules[mode]);
     return check_memory(graph, own, scope);
 }
 
@@ -426,7 +181,7 @@ static husk__compiled *plan_graph(husk_graph *graph, const husk_graph_options *o
         *status = husk__train_no_memory(scope);
         return NULL;
     }
-    *status = read_options(graph, own, options, scope);
+    *status = husk__read_options(graph, own, options, scope);
     if (!*status)
         *status = plan_all(graph, own, scope);
     if (*status) {

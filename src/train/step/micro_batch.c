@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Several forwards before the first of their backwards.
-#include "train/step/compile.h"
+#include "train/step/micro_batch.h"
 
 static void bind(const husk__compiled *own, husk__schedule *schedule)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * train/step/compile.h: what compiling makes of a graph.
+ * train/graph/compiled.h: what compiling makes of a graph.
  */
-#ifndef HUSK_TRAIN_STEP_COMPILE_H
-#define HUSK_TRAIN_STEP_COMPILE_H
+#ifndef HUSK_TRAIN_GRAPH_COMPILED_H
+#define HUSK_TRAIN_GRAPH_COMPILED_H
 
 #include "train/graph/schedule.h"
 
@@ -45,7 +45,7 @@ typedef struct husk__compiled {
 
     husk_graph_memory memory;
     husk_buffer *regions[HUSK__REGIONS], *states[HUSK__STATES];
-    husk_buffer *masks; /* of a pruned graph, train/compress/compress.h; NULL: none */
+    husk_buffer *masks; /* of a pruned graph, train/step/masks.h; NULL: none */
     bool *masked;       /* by value: a parameter with a mask; NULL: none is */
     /* In HUSK__REGION_OUTSIDE: the statistics as before a forward. */
     uint64_t before, before_bytes;
@@ -73,12 +73,6 @@ enum { HUSK__SCALE_NOW, HUSK__SCALE_SINCE, HUSK__SCALE_GOOD, HUSK__SCALE_SKIPPED
 
 /* Whether it can train: there is a loss, or a gradient that is given. */
 bool husk__can_train(const husk_graph *graph);
-/* No forward has a backward to come. */
-void husk__drop_forwards(husk__compiled *compiled);
-/* The number of the batch whose forward is to be made: backwards done, and forwards that wait for theirs. */
-void husk__begin_forward(husk__compiled *compiled);
-/* Use another one: buffers are bound to the calls anew. */
-void husk__use_micro_batch(husk__compiled *compiled, uint32_t index);
 /* Whether this root is there after a step, to be read: outputs are, and the loss. */
 static inline bool husk__is_kept(const husk_graph *graph, husk_value loss, int32_t root)
 {
@@ -86,20 +80,5 @@ static inline bool husk__is_kept(const husk_graph *graph, husk_value loss, int32
 }
 
 void husk__compiled_release(husk__compiled *compiled);
-/* One of the numbers, a tensor of rank 0 of husk__wide_dtype. */
-husk_tensor husk__number(const husk_graph *graph, int which);
-/* The calls from first to before past. `call` names the public call in texts. */
-husk_status husk__run_calls(husk_graph *graph, const husk__schedule *schedule, int32_t first, int32_t past,
-                            const husk__train_scope *scope);
-/* Parameters' copies, made anew where they may be old. */
-husk_status husk__refresh_copies(husk_graph *graph, const husk__train_scope *scope);
-/* The loss scale, where there is one. */
-/* husk_grad_scale's state, a tensor of HUSK__SCALES numbers. */
-husk_tensor husk__scale_state(const husk_graph *graph);
-husk_status husk__write_scale(husk_graph *graph, const husk_loss_scale *scale);
-husk_status husk__run_backward(husk_graph *graph, const husk__train_scope *scope);
-husk_status husk__run_update(husk_graph *graph, const husk__train_scope *scope);
-/* The queue's text as the scope's. */
-husk_status husk__queue_failed(const husk_graph *graph, husk_status status, const husk__train_scope *scope);
 
 #endif

@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * train/compress/compress.h: masks of a pruned graph, and nodes of eight bits.
- *
- * Masks: one byte for each element of the flat trained parameters: 0 where it is pruned. A zero of their dtype
- * lies behind them, for husk_where.
+ * train/nodes/quantized.h: convolutions and products of eight bits.
  */
-#ifndef HUSK_TRAIN_COMPRESS_COMPRESS_H
-#define HUSK_TRAIN_COMPRESS_COMPRESS_H
+#ifndef HUSK_TRAIN_NODES_QUANTIZED_H
+#define HUSK_TRAIN_NODES_QUANTIZED_H
 
-#include <husk/train/compress.h>
-
-#include "train/step/compile.h"
+#include "train/graph/graph.h"
 
 /*
  * Convolutions and products whose weights can have eight bits: f32, weights that are a parameter of nobody else's, and
@@ -33,12 +28,5 @@ void husk__quantized_names_make(husk__quantized_names *names, const husk_graph *
 bool husk__quantized_differs(const husk_graph *graph, int32_t parameter, const void *host, double *kept, double *given);
 
 extern const husk__node_kind husk__quantized_conv_kind, husk__quantized_gemm_kind;
-
-/* Masks of a graph that prune nothing. */
-husk_status husk__masks_create(husk_graph *graph, husk_buffer **masks, husk_error *error);
-/* Elements of a flat buffer, laid out as the trained parameters, become zero where the graph's masks say so. */
-husk_status husk__masks_apply(husk_graph *graph, husk_buffer *flat);
-/* The same to the parameters and to what the optimizer keeps of them. */
-husk_status husk__masks_apply_all(husk_graph *graph);
 
 #endif
