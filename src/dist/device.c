@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dist/dist.h"
+#include "dist/rank.h"
 
 // "P:D"
 static bool is_exact(const char *wish)

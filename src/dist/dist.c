@@ -1,22 +1,16 @@
 // SPDX-License-Identifier: MIT
-// A rank: its beginning, its end, its device, and what all ranks do together.
+// A rank: its beginning, its end, and what it is.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "dist/dist.h"
+#include "dist/failure.h"
 #include "dist/identity.h"
+#include "dist/progress.h"
 
-enum { SILENCE_MS = 5000, PATIENCE_MS = 600000, LEAST_SILENCE_MS = 100, MOST_VALUES = 65536 };
-
-const char *husk__rank_text(const husk_dist *dist, int32_t rank, char text[128])
-{
-    snprintf(text, 128, "rank %d (%s, process %lld)", (int)rank, dist->ranks[rank].host,
-             (long long)dist->ranks[rank].process);
-    return text;
-}
+enum { SILENCE_MS = 5000, PATIENCE_MS = 600000, LEAST_SILENCE_MS = 100 };
 
 // ---- beginning ----
 
@@ -79,7 +73,7 @@ static MPI_Comm whole(const husk_dist *dist)
 static husk_status meet(husk_dist *dist, const char *refused, const husk__dist_scope *scope)
 {
     const struct timespec moment = {0, 200000};
-    const uint64_t since = husk__dist_now(), patience = dist->params.patience_ms * (uint64_t)1000000;
+    const uint64_t since = husk__dist_now(), patience = dist->params.patience_ms * HUSK__MS;
     husk_error error;
     MPI_Request met;
     int count = 1, flag = 0;
@@ -224,19 +218,6 @@ void husk_dist_release(husk_dist *dist)
     forget(dist);
 }
 
-// ---- memory for transfers ----
-
-husk_status husk__dist_staging(husk_context *context, husk_queue *queue, uint64_t bytes, husk_buffer **buffer,
-                               void **host, const husk__dist_scope *scope)
-{
-    husk_error error;
-    husk_status status = husk_buffer_create(context, bytes, buffer, &error);
-    if (status)
-        return husk__dist_pass(scope, status, &error);
-    status = husk_buffer_map(queue, *buffer, HUSK_MAP_READ | HUSK_MAP_WRITE, 0, bytes, host);
-    return status ? husk__dist_pass(scope, status, husk_queue_error(queue)) : HUSK_OK;
-}
-
 // ---- what it is ----
 
 int32_t husk_dist_rank(const husk_dist *dist)
@@ -263,180 +244,6 @@ const husk_error *husk_dist_error(const husk_dist *dist)
 {
     static const husk_error none = {HUSK_INVALID_ARGUMENT, 0, "dist is NULL"};
     return dist ? &dist->error : &none;
-}
-
-// ---- together ----
-
-// A message begins with eight bytes that say how many are to come, of this message and of those behind it: ranks whose
-// calls differ find out.
-typedef struct gathering {
-    husk__task task;
-    size_t bytes; // of a message
-    uint64_t said;
-    char *own, *all;
-    bool is_broadcast;
-} gathering;
-
-// MPI does not say how long.
-static husk_status too_long(const husk_dist *dist, const gathering *g, husk_error *error)
-{
-    char who[128];
-    error->status = HUSK_INVALID_ARGUMENT;
-    snprintf(error->text, sizeof error->text, "%s: %s has come with more than the %llu bytes of this rank",
-             g->task.what, husk__rank_text(dist, g->task.too_long_from, who), (unsigned long long)g->said);
-    return error->status;
-}
-
-// Everybody to everybody; or rank 0 to all.
-static husk_status advance_gathering(husk_dist *dist, husk__task *task, bool *has_ended, husk_error *error)
-{
-    gathering *g = (gathering *)task;
-    husk_status status = HUSK_OK;
-    if (task->steps > 0) {
-        status = husk__task_settled(task, has_ended, error);
-        return status && task->too_long_from != HUSK__NONE ? too_long(dist, g, error) : status;
-    }
-    task->steps++;
-    int tag = g->is_broadcast ? HUSK__TAG_BROADCAST : HUSK__TAG_GATHER;
-    for (int32_t r = 0; r < dist->count && !status; r++) {
-        if (r == dist->rank)
-            continue;
-        if (!g->is_broadcast || r == 0)
-            status = husk__task_receive(dist, task, g->all + (g->is_broadcast ? 0 : (size_t)r * g->bytes),
-                                        g->bytes, r, tag, error);
-        if (!status && (!g->is_broadcast || dist->rank == 0))
-            status = husk__task_send(dist, task, g->own, g->bytes, r, tag, error);
-    }
-    return status;
-}
-
-static void gathering_free(gathering *g)
-{
-    if (!g)
-        return;
-    husk__task_clear(&g->task);
-    free(g->own);
-    free(g->all);
-    free(g);
-}
-
-// Messages without what they begin with; refused where another rank's is not as long as this one's.
-static husk_status take_messages(husk_dist *dist, const gathering *g, void *all, const husk__dist_scope *scope)
-{
-    const size_t bytes = g->bytes - sizeof(uint64_t);
-    const char *message = g->all;
-    char text[256], who[128];
-    for (int32_t r = 0; r < (g->is_broadcast ? 1 : dist->count); r++, message += g->bytes) {
-        uint64_t said;
-        memcpy(&said, message, sizeof said);
-        if (said != g->said) {
-            snprintf(text, sizeof text, "%s has come with %llu bytes, this rank with %llu",
-                     husk__rank_text(dist, r, who), (unsigned long long)said, (unsigned long long)g->said);
-            return husk__dist_fail_with(dist, HUSK_INVALID_ARGUMENT, text, scope);
-        }
-        if (bytes)
-            memcpy((char *)all + (size_t)r * bytes, message + sizeof said, bytes);
-    }
-    return HUSK_OK;
-}
-
-// What MPI may still write to after a failure is left to it.
-static husk_status gather(husk_dist *dist, const void *own, size_t given, uint64_t said, void *all, bool is_broadcast,
-                          const char *what, const husk__dist_scope *scope)
-{
-    const size_t bytes = given + sizeof said;
-    gathering *g = calloc(1, sizeof *g);
-    if (!g || !husk__task_init(&g->task, 2 * dist->count) || !(g->own = malloc(bytes)) ||
-        !(g->all = malloc(is_broadcast ? bytes : bytes * (size_t)dist->count))) {
-        gathering_free(g);
-        return husk__dist_fail_with(dist, HUSK_OUT_OF_HOST_MEMORY, "host memory does not suffice", scope);
-    }
-    g->bytes = bytes;
-    g->said = said;
-    g->is_broadcast = is_broadcast;
-    g->task.advance = advance_gathering;
-    snprintf(g->task.what, sizeof g->task.what, "%s", what);
-    memcpy(g->own, &said, sizeof said);
-    if (given)
-        memcpy(g->own + sizeof said, own, given);
-    memcpy(g->all + (is_broadcast ? 0 : bytes * (size_t)dist->rank), g->own, bytes);
-    husk__task_post(dist, &g->task);
-    husk_status status = husk__task_wait(dist, &g->task, scope);
-    if (status)
-        return status;
-    status = take_messages(dist, g, all, scope);
-    gathering_free(g);
-    return status;
-}
-
-husk_status husk__dist_gather(husk_dist *dist, const void *own, size_t bytes, void *all, const char *what,
-                              const husk__dist_scope *scope)
-{
-    return gather(dist, own, bytes, bytes, all, false, what, scope);
-}
-
-husk_status husk__dist_broadcast(husk_dist *dist, void *data, size_t bytes, const char *what,
-                                 const husk__dist_scope *scope)
-{
-    const size_t most = (size_t)64 << 20;
-    char *part = data;
-    husk_status status;
-    do { // of no bytes, too: the others may have some
-        const size_t own = bytes < most ? bytes : most;
-        status = gather(dist, part, own, bytes, part, true, what, scope);
-        part = own < bytes ? part + own : part;
-        bytes -= own;
-    } while (bytes && !status);
-    return status;
-}
-
-husk_status husk_dist_sum(husk_dist *dist, double *values, size_t count)
-{
-    if (!dist)
-        return HUSK_INVALID_ARGUMENT;
-    const husk__dist_scope scope = {"husk_dist_sum", &dist->error};
-    if (count > MOST_VALUES)
-        return husk__dist_refuse(&scope, HUSK_INVALID_ARGUMENT, "count: %zu; at most %d", count, MOST_VALUES);
-    if (count > 0 && !values)
-        return husk__dist_refuse(&scope, HUSK_INVALID_ARGUMENT, "values: it is NULL");
-    double *all = malloc((sizeof *all * count + 1) * (size_t)dist->count);
-    if (!all)
-        return husk__dist_fail_with(dist, HUSK_OUT_OF_HOST_MEMORY, "husk_dist_sum: host memory does not suffice",
-                                    &scope);
-    husk_status status =
-        husk__dist_gather(dist, values, sizeof *values * count, all, "husk_dist_sum", &scope);
-    for (size_t i = 0; i < count && !status; i++) {
-        values[i] = 0;
-        for (int32_t r = 0; r < dist->count; r++)
-            values[i] += all[(size_t)r * count + i];
-    }
-    free(all);
-    return status;
-}
-
-husk_status husk_dist_broadcast(husk_dist *dist, void *data, size_t bytes)
-{
-    if (!dist)
-        return HUSK_INVALID_ARGUMENT;
-    const husk__dist_scope scope = {"husk_dist_broadcast", &dist->error};
-    if (bytes > 0 && !data)
-        return husk__dist_refuse(&scope, HUSK_INVALID_ARGUMENT, "data: it is NULL");
-    return husk__dist_broadcast(dist, data, bytes, "husk_dist_broadcast", &scope);
-}
-
-husk_status husk_dist_barrier(husk_dist *dist)
-{
-    if (!dist)
-        return HUSK_INVALID_ARGUMENT;
-    const husk__dist_scope scope = {"husk_dist_barrier", &dist->error};
-    char nothing = 0;
-    char *all = malloc((size_t)dist->count);
-    if (!all)
-        return husk__dist_fail_with(dist, HUSK_OUT_OF_HOST_MEMORY,
-                                    "husk_dist_barrier: host memory does not suffice", &scope);
-    husk_status status = husk__dist_gather(dist, &nothing, 1, all, "husk_dist_barrier", &scope);
-    free(all);
-    return status;
 }
 
 void husk_dist_fail(husk_dist *dist, const husk_error *error)

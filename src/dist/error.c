@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
+#include "dist/error.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
-#include "dist/dist.h"
+#include <mpi.h>
 
 husk_status husk__dist_refuse(const husk__dist_scope *scope, husk_status status, const char *format, ...)
 {
@@ -60,9 +61,14 @@ husk_status husk__dist_struct(void *own, uint32_t own_size, const char *made_by,
     return status;
 }
 
-uint64_t husk__dist_now(void)
+husk_status husk__mpi_failed(int code, const char *call, husk_error *error)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    if (code == MPI_SUCCESS)
+        return HUSK_OK;
+    char text[MPI_MAX_ERROR_STRING] = "";
+    int length = 0;
+    MPI_Error_string(code, text, &length);
+    error->status = HUSK_IO;
+    snprintf(error->text, sizeof error->text, "%s: %s", call, text);
+    return HUSK_IO;
 }

@@ -5,7 +5,7 @@
 #ifndef HUSK_DIST_IDENTITY_H
 #define HUSK_DIST_IDENTITY_H
 
-#include "dist/dist.h"
+#include "dist/rank.h"
 
 /* What a rank says of its graph and device. */
 typedef struct husk__likeness {

@@ -4,48 +4,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dist/dist.h"
-
-enum { MOST_LINKS = 8, MOST_MICRO_BATCHES = 512 };
-static const uint64_t most_bytes = (uint64_t)1 << 30;
+#include "dist/failure.h"
+#include "dist/stages.h"
+#include "dist/staging.h"
+#include "dist/task.h"
+#include "dist/transfer.h"
 
 // What goes over a link: an activation to the next stage, or its gradient back.
 typedef enum direction { FORWARD, BACKWARD } direction;
 
-// Where a transfer is: it waits for the device, then for host memory or for the other rank, then for the other of them.
-typedef enum stage { STAGE_BEGIN, STAGE_HOST, STAGE_WIRE, STAGE_END } stage;
-
-// One tensor of one micro-batch on its way to or from another rank.
-typedef struct transfer {
-    husk__task task;
-    struct husk_pipeline *pipeline;
-    bool sends;
-    int32_t peer;
-    int tag;
-    stage stage;
-    husk_buffer *buffer;
-    uint64_t offset, bytes;
-    char *host;
-    husk_event *ready;  // the tensor is there; or, where it arrives, may be written
-    husk_event *landed; // it may be written again; or, where it arrives, is there
-    bool is_posted;
-} transfer;
-
 // What a micro-batch in the graph has: both tensors of each link.
 typedef struct lane {
-    transfer previous[MOST_LINKS][2], next[MOST_LINKS][2];
+    husk__transfer previous[HUSK__MOST_LINKS][2], next[HUSK__MOST_LINKS][2];
 } lane;
-
-// What a stage says of a link.
-typedef struct shape {
-    int32_t dtype, rank, has_gradient;
-    int64_t extents[HUSK_MAX_RANK];
-} shape;
-
-typedef struct description {
-    uint32_t micro_batches, previous_count, next_count, has_loss;
-    shape previous[MOST_LINKS], next[MOST_LINKS];
-} description;
 
 struct husk_pipeline {
     husk_dist *dist;
@@ -58,81 +29,12 @@ struct husk_pipeline {
     husk_buffer *staging;
     void *host;
     lane *lanes;
-    description own;
+    husk__stage_description own;
     char *loss_name;
     husk_dtype loss_dtype;
     char *losses; // on their way from the device, eight bytes each
     bool is_used;
 };
-
-// ---- the library's thread ----
-
-static husk_status queue_failed(const transfer *t, husk_status status, husk_error *error)
-{
-    if (status)
-        *error = *husk_queue_error(t->pipeline->queue);
-    return status;
-}
-
-static husk_status to_host(transfer *t, husk_error *error)
-{
-    husk_queue *queue = t->pipeline->queue;
-    husk_status status = queue_failed(t, husk_queue_wait(queue, t->ready), error);
-    if (!status)
-        status = queue_failed(t, husk_buffer_read_async(queue, t->buffer, t->offset, t->bytes, t->host), error);
-    return status ? status : queue_failed(t, husk_queue_record(queue, &t->landed), error);
-}
-
-static husk_status to_device(transfer *t, husk_error *error)
-{
-    husk_queue *queue = t->pipeline->queue;
-    husk_status status = queue_failed(t, husk_queue_wait(queue, t->ready), error);
-    if (!status)
-        status = queue_failed(t, husk_buffer_write_async(queue, t->buffer, t->offset, t->bytes, t->host), error);
-    return status ? status : queue_failed(t, husk_queue_record(queue, &t->landed), error);
-}
-
-static husk_status advance_send(husk_dist *dist, husk__task *task, bool *has_ended, husk_error *error)
-{
-    transfer *t = (transfer *)task;
-    bool settled = false;
-    husk_status status = HUSK_OK;
-    if (t->stage == STAGE_WIRE)
-        return husk__task_settled(task, has_ended, error);
-    status = husk__task_device(task, t->stage == STAGE_BEGIN ? t->ready : t->landed, &settled, error);
-    if (status || !settled)
-        return status;
-    task->steps++;
-    if (t->stage == STAGE_BEGIN) {
-        t->stage = STAGE_HOST;
-        return to_host(t, error);
-    }
-    t->stage = STAGE_WIRE;
-    return husk__task_send(dist, task, t->host, t->bytes, t->peer, t->tag, error);
-}
-
-static husk_status advance_receive(husk_dist *dist, husk__task *task, bool *has_ended, husk_error *error)
-{
-    transfer *t = (transfer *)task;
-    bool settled = false;
-    husk_status status = HUSK_OK;
-    if (t->stage == STAGE_BEGIN) {
-        t->stage = STAGE_WIRE;
-        task->steps++;
-        return husk__task_receive(dist, task, t->host, t->bytes, t->peer, t->tag, error);
-    }
-    status = t->stage == STAGE_WIRE ? husk__task_settled(task, &settled, error)
-                                    : husk__task_device(task, t->ready, &settled, error);
-    if (status || !settled)
-        return status;
-    task->steps++;
-    if (t->stage == STAGE_WIRE) {
-        t->stage = STAGE_HOST;
-        return HUSK_OK;
-    }
-    *has_ended = true;
-    return to_device(t, error);
-}
 
 // ---- making one ----
 
@@ -142,136 +44,17 @@ static husk_status graph_failed(const husk_pipeline *own, husk_status status, co
                   : HUSK_OK;
 }
 
-// Elements that follow each other in memory as they do in the tensor: so they are sent.
-static bool is_packed(const husk_tensor *tensor)
-{
-    const int64_t count = husk_tensor_count(tensor);
-    return husk_tensor_reshape(tensor, 1, &count).rank == 1;
-}
-
-static bool same_shape(const husk_tensor *a, const husk_tensor *b)
-{
-    bool same = a->rank == b->rank;
-    for (int32_t d = 0; d < a->rank && same; d++)
-        same = a->shape[d] == b->shape[d];
-    return same;
-}
-
-// gradient: NULL where the link has none.
-static husk_status check_link(const husk_pipeline_link *link, const husk_tensor *value, const husk_tensor *gradient,
-                              const char *argument, const husk__dist_scope *scope)
-{
-    if ((uint64_t)husk_tensor_extent(value) > most_bytes)
-        return husk__dist_refuse(scope, HUSK_INVALID_ARGUMENT, "params: %s: %s has more than 2^30 bytes", argument,
-                                 link->value);
-    if (gradient && !same_shape(value, gradient))
-        return husk__dist_refuse(scope, HUSK_INVALID_ARGUMENT, "params: %s: %s and %s have different shapes", argument,
-                                 link->value, link->gradient);
-    if (gradient && gradient->dtype != value->dtype)
-        return husk__dist_refuse(scope, HUSK_INVALID_ARGUMENT, "params: %s: %s is %s, %s is %s", argument, link->value,
-                                 husk_dtype_name(value->dtype), link->gradient, husk_dtype_name(gradient->dtype));
-    if (!is_packed(value) || (gradient && !is_packed(gradient)))
-        return husk__dist_refuse(scope, HUSK_INVALID_ARGUMENT,
-                                 "params: %s: %s is not packed: husk_graph_copy makes it so", argument,
-                                 is_packed(value) ? link->gradient : link->value);
-    return HUSK_OK;
-}
-
-static husk_status describe(husk_pipeline *own, const husk_pipeline_link *links, size_t count, shape *shapes,
-                            const char *argument, const husk__dist_scope *scope)
-{
-    if (count > 0 && !links)
-        return husk__dist_refuse(scope, HUSK_INVALID_ARGUMENT, "params: %s: it is NULL", argument);
-    if (count > MOST_LINKS)
-        return husk__dist_refuse(scope, HUSK_INVALID_ARGUMENT, "params: %s: %zu links; at most %d", argument, count,
-                                 MOST_LINKS);
-    for (size_t i = 0; i < count; i++) {
-        husk_tensor value, gradient;
-        husk_status status = husk_graph_tensor(own->graph, links[i].value, &value);
-        if (!status && links[i].gradient)
-            status = husk_graph_tensor(own->graph, links[i].gradient, &gradient);
-        if (status)
-            return husk__dist_refuse(scope, status, "params: %s: link %zu: %s", argument, i,
-                                     husk_graph_error(own->graph)->text);
-        status = check_link(&links[i], &value, links[i].gradient ? &gradient : NULL, argument, scope);
-        if (status)
-            return status;
-        shapes[i].dtype = (int32_t)value.dtype;
-        shapes[i].rank = value.rank;
-        shapes[i].has_gradient = links[i].gradient != NULL;
-        for (int32_t d = 0; d < value.rank; d++)
-            shapes[i].extents[d] = value.shape[d];
-    }
-    return HUSK_OK;
-}
-
-static const char *shape_text(const shape *s, char text[200])
-{
-    int used = snprintf(text, 200, "%s [", husk_dtype_name((husk_dtype)s->dtype));
-    for (int32_t d = 0; d < s->rank && used < 160; d++)
-        used += snprintf(text + used, 200 - (size_t)used, "%s%lld", d ? ", " : "", (long long)s->extents[d]);
-    snprintf(text + used, 200 - (size_t)used, "]%s", s->has_gradient ? "" : " without a gradient");
-    return text;
-}
-
-// Each stage's own rules, and those between it and the next one.
-static husk_status check_stages(const husk_dist *dist, const description *all, const husk__dist_scope *scope)
-{
-    char who[128], next[128], a[200], b[200];
-    for (int32_t r = 0; r < dist->count; r++) {
-        bool is_last = r + 1 == dist->count;
-        husk__rank_text(dist, r, who);
-        const char *rule = NULL;
-        if (all[r].micro_batches != all[0].micro_batches)
-            rule = "has another number of micro-batches than rank 0";
-        else if (r == 0 && all[r].previous_count)
-            rule = "is the first stage, and wants something from one before";
-        else if (is_last && all[r].next_count)
-            rule = "is the last stage, and has something for one behind";
-        else if (is_last != (all[r].has_loss != 0))
-            rule = is_last ? "is the last stage, and names no loss" : "names a loss, and is not the last stage";
-        if (rule)
-            return husk__dist_refuse(scope, HUSK_INVALID_ARGUMENT, "%s %s", who, rule);
-        if (is_last)
-            break;
-        husk__rank_text(dist, r + 1, next);
-        if (all[r].next_count != all[r + 1].previous_count)
-            return husk__dist_refuse(scope, HUSK_INVALID_ARGUMENT, "%s has %u links to %s, which wants %u", who,
-                                     (unsigned)all[r].next_count, next, (unsigned)all[r + 1].previous_count);
-        for (uint32_t i = 0; i < all[r].next_count; i++)
-            if (memcmp(&all[r].next[i], &all[r + 1].previous[i], sizeof(shape)) != 0)
-                return husk__dist_refuse(scope, HUSK_INVALID_ARGUMENT,
-                                         "link %u: %s gives %s, %s wants %s", (unsigned)i, who,
-                                         shape_text(&all[r].next[i], a), next,
-                                         shape_text(&all[r + 1].previous[i], b));
-    }
-    return HUSK_OK;
-}
-
-static husk_status compare_stages(husk_pipeline *own, const husk__dist_scope *scope)
-{
-    description *all = malloc(sizeof *all * (size_t)own->dist->count);
-    if (!all)
-        return husk__dist_fail_with(own->dist, HUSK_OUT_OF_HOST_MEMORY, "host memory does not suffice", scope);
-    husk_status status =
-        husk__dist_gather(own->dist, &own->own, sizeof own->own, all, "husk_pipeline_create", scope);
-    if (!status)
-        status = check_stages(own->dist, all, scope);
-    free(all);
-    return status;
-}
-
-static husk_status make_transfer(husk_pipeline *own, transfer *t, const char *name, size_t link, direction way,
+static husk_status make_transfer(husk_pipeline *own, husk__transfer *t, const char *name, size_t link, direction way,
                                  bool is_next, uint64_t *at, const husk__dist_scope *scope)
 {
     husk_tensor tensor;
     husk_status status = husk_graph_tensor(own->graph, name, &tensor);
     if (status)
         return husk__dist_pass(scope, status, husk_graph_error(own->graph));
-    t->pipeline = own;
+    t->queue = own->queue;
     t->sends = is_next == (way == FORWARD);
     t->peer = own->dist->rank + (is_next ? 1 : -1);
-    t->tag = HUSK__TAG_STAGES + (int)(2 * link + (way == FORWARD ? 0 : 1)) * MOST_MICRO_BATCHES;
+    t->tag = HUSK__TAG_STAGES + (int)(2 * link + (way == FORWARD ? 0 : 1)) * HUSK__MOST_MICRO_BATCHES;
     if (!t->buffer) // after a failure the thread may be at it while the graph goes
         husk_buffer_retain(tensor.buffer);
     t->buffer = tensor.buffer;
@@ -279,7 +62,7 @@ static husk_status make_transfer(husk_pipeline *own, transfer *t, const char *na
     t->bytes = (uint64_t)husk_tensor_extent(&tensor);
     t->host = own->host ? (char *)own->host + *at : NULL;
     *at += (t->bytes + 63) / 64 * 64;
-    t->task.advance = t->sends ? advance_send : advance_receive;
+    t->task.advance = t->sends ? husk__transfer_send : husk__transfer_receive;
     if (own->host && !husk__task_init(&t->task, 1))
         return husk__dist_no_memory(scope);
     return HUSK_OK;
@@ -290,7 +73,7 @@ static husk_status make_links(husk_pipeline *own, lane *l, const husk_pipeline_l
 {
     husk_status status = HUSK_OK;
     for (size_t i = 0; i < count && !status; i++) {
-        transfer *both = is_next ? l->next[i] : l->previous[i];
+        husk__transfer *both = is_next ? l->next[i] : l->previous[i];
         status = make_transfer(own, &both[FORWARD], links[i].value, i, FORWARD, is_next, at, scope);
         if (!status && links[i].gradient)
             status = make_transfer(own, &both[BACKWARD], links[i].gradient, i, BACKWARD, is_next, at, scope);
@@ -360,9 +143,9 @@ static husk_status make(husk_pipeline *own, const husk_pipeline_params *given, c
     husk_pipeline_params params;
     husk_status status =
         husk__dist_struct(&params, sizeof params, "HUSK_PIPELINE_PARAMS", given, "params", scope);
-    if (!status && (params.micro_batches < 1 || params.micro_batches > MOST_MICRO_BATCHES))
+    if (!status && (params.micro_batches < 1 || params.micro_batches > HUSK__MOST_MICRO_BATCHES))
         status = husk__dist_refuse(scope, HUSK_INVALID_ARGUMENT, "params: micro_batches: %u; 1 to %d",
-                                   (unsigned)params.micro_batches, MOST_MICRO_BATCHES);
+                                   (unsigned)params.micro_batches, HUSK__MOST_MICRO_BATCHES);
     if (status)
         return status;
     own->micro_batches = own->own.micro_batches = params.micro_batches;
@@ -373,9 +156,10 @@ static husk_status make(husk_pipeline *own, const husk_pipeline_params *given, c
     own->load_user = params.load_user;
     status = husk_queue_create(husk_queue_context(husk_graph_queue(own->graph)), NULL, &own->queue, scope->error);
     if (!status)
-        status = describe(own, params.previous, params.previous_count, own->own.previous, "previous", scope);
+        status = husk__stage_describe(own->graph, params.previous, params.previous_count, own->own.previous,
+                                      "previous", scope);
     if (!status)
-        status = describe(own, params.next, params.next_count, own->own.next, "next", scope);
+        status = husk__stage_describe(own->graph, params.next, params.next_count, own->own.next, "next", scope);
     if (!status)
         status = take_loss(own, params.loss, scope);
     if (!status)
@@ -403,7 +187,7 @@ husk_status husk_pipeline_create(husk_dist *dist, husk_graph *graph, const husk_
     if (status) // the others wait for this rank's description
         husk__dist_fail(dist, status, scope.error->text);
     else
-        status = compare_stages(own, &scope);
+        status = husk__stages_compare(own->dist, &own->own, &scope);
     if (status) {
         husk_pipeline_release(own);
         return status;
@@ -412,16 +196,11 @@ husk_status husk_pipeline_create(husk_dist *dist, husk_graph *graph, const husk_
     return HUSK_OK;
 }
 
-static void forget_transfers(transfer (*transfers)[2])
+static void forget_transfers(husk__transfer (*transfers)[2])
 {
-    for (int i = 0; i < MOST_LINKS; i++)
-        for (int way = 0; way < 2; way++) {
-            transfer *t = &transfers[i][way];
-            husk_event_release(t->ready);
-            husk_event_release(t->landed);
-            husk_buffer_release(t->buffer);
-            husk__task_clear(&t->task);
-        }
+    for (int i = 0; i < HUSK__MOST_LINKS; i++)
+        for (int way = 0; way < 2; way++)
+            husk__transfer_clear(&transfers[i][way]);
 }
 
 void husk_pipeline_release(husk_pipeline *pipeline)
@@ -450,36 +229,6 @@ void husk_pipeline_release(husk_pipeline *pipeline)
 
 // ---- a step, in the program's thread ----
 
-// The graph's queue goes on when the transfer is done with the tensor, or has brought it.
-static husk_status settle(husk_pipeline *own, transfer *t, const husk__dist_scope *scope)
-{
-    if (!t->is_posted)
-        return HUSK_OK;
-    husk_status status = husk__task_wait(own->dist, &t->task, scope);
-    if (status)
-        return status;
-    t->is_posted = false;
-    husk_queue *queue = husk_graph_queue(own->graph);
-    status = husk_queue_wait(queue, t->landed);
-    return status ? husk__dist_fail_with(own->dist, status, husk_queue_error(queue)->text, scope) : HUSK_OK;
-}
-
-static void post(husk_pipeline *own, transfer *t, uint32_t micro_batch, bool is_next, husk_event *ready)
-{
-    husk_event_release(t->ready);
-    husk_event_release(t->landed);
-    husk_event_retain(ready);
-    t->ready = ready;
-    t->landed = NULL;
-    t->stage = STAGE_BEGIN;
-    t->is_posted = true;
-    int base = t->tag - t->tag % MOST_MICRO_BATCHES;
-    t->tag = base + (int)micro_batch;
-    snprintf(t->task.what, sizeof t->task.what, "micro-batch %u %s the %s rank", (unsigned)micro_batch,
-             t->sends ? "on its way to" : "from", is_next ? "next" : "previous");
-    husk__task_post(own->dist, &t->task);
-}
-
 static husk_status record(husk_pipeline *own, husk_event **event, const husk__dist_scope *scope)
 {
     husk_queue *queue = husk_graph_queue(own->graph);
@@ -497,9 +246,9 @@ static husk_status post_all(husk_pipeline *own, uint32_t micro_batch, direction 
     husk_event *ready = NULL;
     husk_status status = count ? record(own, &ready, scope) : HUSK_OK;
     for (size_t i = 0; i < count && !status; i++) {
-        transfer *t = is_next ? &l->next[i][way] : &l->previous[i][way];
-        if (t->pipeline)
-            post(own, t, micro_batch, is_next, ready);
+        husk__transfer *t = is_next ? &l->next[i][way] : &l->previous[i][way];
+        if (t->queue)
+            husk__transfer_post(own->dist, t, micro_batch, is_next, ready);
     }
     husk_event_release(ready);
     return status;
@@ -513,7 +262,8 @@ static husk_status settle_all(husk_pipeline *own, uint32_t micro_batch, directio
     size_t count = is_next ? own->next_count : own->previous_count;
     husk_status status = HUSK_OK;
     for (size_t i = 0; i < count && !status; i++)
-        status = settle(own, is_next ? &l->next[i][way] : &l->previous[i][way], scope);
+        status = husk__transfer_settle(own->dist, is_next ? &l->next[i][way] : &l->previous[i][way],
+                                       husk_graph_queue(own->graph), scope);
     return status;
 }
 
