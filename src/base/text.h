@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * base/text.h: a growing string that remembers running out of memory instead of crashing.
+ * base/text.h: a growing string that remembers running out of memory instead of crashing; and reading strings.
  */
 #ifndef HUSK_BASE_TEXT_H
 #define HUSK_BASE_TEXT_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/error.h"
 
@@ -25,5 +26,7 @@ void husk__text_free(husk__text *text);
 char *husk__copy_string(const char *string);
 /* Whether part occurs in whole, letters' case ignored. */
 bool husk__contains_ignoring_case(const char *whole, const char *part);
+/* "64", "16K", "512M", "1G" (powers of 1024). False for anything else. */
+bool husk__parse_size(const char *text, uint64_t *value);
 
 #endif

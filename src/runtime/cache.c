@@ -10,8 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/os.h"
 #include "base/text.h"
+#include "os/environment.h"
+#include "os/file_lock.h"
+#include "os/folder.h"
+#include "os/private.h"
+#include "os/write_file.h"
 #include "runtime/call.h"
 #include "runtime/internal.h"
 
@@ -26,29 +30,6 @@ typedef struct entry_header {
     husk__hash128 key_hash;
     husk__hash128 binary_hash;
 } entry_header;
-
-static char *default_directory(void)
-{
-    husk__text path = {0};
-    const char *base = husk__environment("XDG_CACHE_HOME");
-    if (base && base[0] == '/')
-        husk__text_format(&path, "%s/husk", base);
-    else if ((base = husk__environment("HOME")) && base[0] == '/')
-        husk__text_format(&path, "%s/.cache/husk", base);
-    if (path.failed)
-        husk__text_free(&path);
-    return path.bytes;
-}
-
-char *husk__user_folder(void)
-{
-    char *folder = default_directory();
-    if (folder && !husk__prepare_private_directory(folder)) {
-        free(folder);
-        folder = NULL;
-    }
-    return folder;
-}
 
 static bool is_wanted(husk_cache_mode mode, const husk_device_traits *traits, const husk__log *log)
 {
@@ -71,7 +52,7 @@ void husk__cache_open(husk__cache *cache, const husk_context_params *params, con
     if (!is_wanted(params->cache, traits, log))
         return;
     char *directory =
-        params->cache_directory ? husk__copy_string(params->cache_directory) : default_directory();
+        params->cache_directory ? husk__copy_string(params->cache_directory) : husk__user_folder_path();
     for (size_t end = directory ? strlen(directory) : 0; end > 1 && directory[end - 1] == '/'; --end)
         directory[end - 1] = 0;
     if (directory && !husk__prepare_private_directory(directory)) {

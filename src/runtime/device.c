@@ -6,8 +6,8 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/os.h"
 #include "base/text.h"
+#include "os/environment.h"
 #include "runtime/internal.h"
 
 const char *husk_device_class_text(husk_device_class device_class)

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
 // What the system has besides what OpenCL shows: a GPU nobody serves must be said first, since measuring a CPU
 // in its place without a word would be the worst answer.
-#include <dirent.h>
-#include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "base/os.h"
 #include "base/text.h"
+#include "os/environment.h"
+#include "os/folder.h"
+#include "os/library.h"
+#include "os/read_file.h"
 #include "runtime/internal.h"
 
 enum { VENDOR_AMD = 0x1002, VENDOR_NVIDIA = 0x10de, VENDOR_INTEL = 0x8086 };
@@ -61,17 +61,17 @@ static bool is_served(const husk_device_list *list, const char *address, unsigne
 
 static bool render_nodes_are_closed(void)
 {
-    DIR *directory = opendir("/dev/dri");
-    if (!directory)
+    husk__folder *folder = husk__folder_open("/dev/dri");
+    if (!folder)
         return false;
     bool closed = false;
-    for (struct dirent *entry; (entry = readdir(directory));) {
+    for (const char *name; (name = husk__folder_next(folder));) {
         char path[512];
-        snprintf(path, sizeof path, "/dev/dri/%s", entry->d_name);
-        if (strncmp(entry->d_name, "renderD", 7) == 0 && access(path, R_OK | W_OK) != 0)
+        snprintf(path, sizeof path, "/dev/dri/%s", name);
+        if (strncmp(name, "renderD", 7) == 0 && !husk__is_open_to_user(path))
             closed = true;
     }
-    closedir(directory);
+    husk__folder_close(folder);
     return closed;
 }
 
@@ -115,23 +115,23 @@ static bool is_computing_gpu(unsigned class, unsigned vendor)
 static void examine_pci(husk_device_list *list)
 {
     static const char root[] = "/sys/bus/pci/devices";
-    DIR *directory = opendir(root);
-    if (!directory)
+    husk__folder *folder = husk__folder_open(root);
+    if (!folder)
         return;
-    for (struct dirent *entry; (entry = readdir(directory));) {
+    for (const char *name; (name = husk__folder_next(folder));) {
         unsigned class, vendor;
-        if (entry->d_name[0] == '.' || !read_hex(list, root, entry->d_name, "class", &class) ||
-            !read_hex(list, root, entry->d_name, "vendor", &vendor) || !is_computing_gpu(class, vendor) ||
-            is_served(list, entry->d_name, vendor))
+        if (name[0] == '.' || !read_hex(list, root, name, "class", &class) ||
+            !read_hex(list, root, name, "vendor", &vendor) || !is_computing_gpu(class, vendor) ||
+            is_served(list, name, vendor))
             continue;
         husk__device_list_add_note(list, HUSK_NOTE_MISSING_GPU,
                                    "this machine has a GPU from %s (PCI %s) that OpenCL does not show: %s%s",
-                                   vendor_name(vendor), entry->d_name, advice(vendor),
+                                   vendor_name(vendor), name, advice(vendor),
                                    render_nodes_are_closed()
                                        ? "; /dev/dri/renderD* is not open to this user: join the group render"
                                        : "");
     }
-    closedir(directory);
+    husk__folder_close(folder);
 }
 
 static bool has_gpu(const husk_device_list *list)
@@ -156,16 +156,16 @@ static void examine_device_files(husk_device_list *list)
 {
     if (has_gpu(list) || has_note(list, HUSK_NOTE_MISSING_GPU))
         return;
-    if (access("/dev/nvidia0", F_OK) == 0)
+    if (husk__is_there("/dev/nvidia0"))
         husk__device_list_add_note(
             list, HUSK_NOTE_MISSING_GPU,
             "this machine has an NVIDIA GPU (/dev/nvidia0) that OpenCL does not show: %s",
             advice(VENDOR_NVIDIA));
-    else if (access("/dev/kfd", F_OK) == 0)
+    else if (husk__is_there("/dev/kfd"))
         husk__device_list_add_note(list, HUSK_NOTE_MISSING_GPU,
                                    "this machine has an AMD GPU (/dev/kfd) that OpenCL does not show: %s%s",
                                    advice(VENDOR_AMD),
-                                   access("/dev/kfd", R_OK | W_OK) != 0
+                                   !husk__is_open_to_user("/dev/kfd")
                                        ? "; /dev/kfd is not open to this user: join the group render"
                                        : "");
 }
@@ -180,14 +180,10 @@ static void examine_icd_file(husk_device_list *list, const char *directory, cons
     if (!library)
         return;
     library[strcspn(library, " \t\r\n")] = 0;
-    void *handle = *library ? dlopen(library, RTLD_LAZY | RTLD_LOCAL) : NULL;
-    const char *reason = handle ? NULL : *library ? dlerror() : "the file is empty";
-    if (handle)
-        dlclose(handle);
-    else
+    const char *reason = *library ? husk__try_library(library) : "the file is empty";
+    if (reason)
         husk__device_list_add_note(list, HUSK_NOTE_WARNING,
-                                   "%s: its OpenCL library cannot be loaded and is skipped: %s", path,
-                                   reason ? reason : library);
+                                   "%s: its OpenCL library cannot be loaded and is skipped: %s", path, reason);
     free(library);
 }
 
@@ -196,15 +192,15 @@ static void examine_icds(husk_device_list *list)
     const char *directory = husk__environment("OCL_ICD_VENDORS");
     if (!directory)
         directory = "/etc/OpenCL/vendors";
-    DIR *opened = opendir(directory);
-    if (!opened)
+    husk__folder *folder = husk__folder_open(directory);
+    if (!folder)
         return;
-    for (struct dirent *entry; (entry = readdir(opened));) {
-        size_t length = strlen(entry->d_name);
-        if (length > 4 && strcmp(entry->d_name + length - 4, ".icd") == 0)
-            examine_icd_file(list, directory, entry->d_name);
+    for (const char *name; (name = husk__folder_next(folder));) {
+        size_t length = strlen(name);
+        if (length > 4 && strcmp(name + length - 4, ".icd") == 0)
+            examine_icd_file(list, directory, name);
     }
-    closedir(opened);
+    husk__folder_close(folder);
 }
 
 void husk__device_list_examine_system(husk_device_list *list)

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/os.h"
 #include "base/text.h"
+#include "os/environment.h"
 #include "runtime/internal.h"
 
 // ---- asking ----

@@ -6,9 +6,9 @@
 // what a function does to its own thread is done to all of the driver's.
 #include <errno.h>
 #include <stdlib.h>
-#include <time.h>
 
-#include "base/os.h"
+#include "os/thread.h"
+#include "os/time.h"
 #include "runtime/internal.h"
 
 static const uint64_t PATIENCE_NS = UINT64_C(1000000000); // for the other threads, once one is there
@@ -66,7 +66,7 @@ static void free_gathering(gathering *g)
 static void pause_for_others(gathering *g)
 {
     pthread_mutex_unlock(&g->lock);
-    nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL);
+    husk__sleep_ns(20000);
     pthread_mutex_lock(&g->lock);
 }
 

@@ -299,8 +299,6 @@ typedef struct husk__cache {
 void husk__cache_open(husk__cache *cache, const husk_context_params *params, const husk_device_traits *traits,
                       const husk__log *log);
 void husk__cache_close(husk__cache *cache);
-/* Where a user's programs keep such files unless they name another folder; it is private. To be freed; NULL: none. */
-char *husk__user_folder(void);
 /*
  * While one builds what is not there, the others that want the same wait for it, patience_ns at most. -1: none to be
  * had, one goes on without. To be ended by husk__unlock.

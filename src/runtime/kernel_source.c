@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/os.h"
+#include "os/environment.h"
+#include "os/read_file.h"
 
 enum { MAX_INCLUDE_DEPTH = 8 };
 

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
 // OpenCL's numbers as names, as statuses, and as the end of a device.
+#include "os/time.h"
 #include "runtime/internal.h"
 
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
-
-#include "base/os.h"
 
 #define OPENCL_ERRORS(X)                                                                            \
     X(CL_SUCCESS) X(CL_DEVICE_NOT_FOUND) X(CL_DEVICE_NOT_AVAILABLE) X(CL_COMPILER_NOT_AVAILABLE)    \
@@ -66,7 +64,7 @@ static cl_int end_of(cl_event event)
             return code;
         if (execution <= CL_COMPLETE || husk__now_ns() - start >= LONGEST_ANSWER_NS)
             return execution;
-        nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL);
+        husk__sleep_ns(20000);
     }
 }
 

@@ -3,15 +3,14 @@
 // device and does not say why (its issues #289, #325, #1887): a service's user without a home, or a container whose
 // disk is read-only, meets that. Where there is no room in the folder, or on its threads' stacks (#1525), it ends the
 // process, so that both are looked at before.
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "base/os.h"
 #include "base/text.h"
+#include "os/environment.h"
+#include "os/folder.h"
+#include "os/thread.h"
 #include "runtime/call.h"
 #include "runtime/internal.h"
 
@@ -48,25 +47,6 @@ static char *find_folder(const char **source)
     return path.bytes;
 }
 
-// 0 where the folder is there and may be written to, or may be made in the nearest one above that is there; else errno,
-// and the path is cut to that one.
-static int try_folder(char *path)
-{
-    struct stat status;
-    while (stat(path, &status) != 0) {
-        char *slash = strrchr(path, '/');
-        if (errno != ENOENT && errno != ENOTDIR)
-            return errno;
-        if (!slash || slash == path) // below the root, or the current folder
-            strcpy(path, slash ? "/" : ".");
-        else
-            *slash = 0;
-    }
-    if (!S_ISDIR(status.st_mode))
-        return ENOTDIR;
-    return access(path, W_OK | X_OK) == 0 ? 0 : errno;
-}
-
 char *husk__explain_no_device(const char *platform_name, bool *lacks_memory)
 {
     const char *source;
@@ -74,7 +54,7 @@ char *husk__explain_no_device(const char *platform_name, bool *lacks_memory)
     if (!husk__contains_ignoring_case(platform_name, pocl))
         return NULL;
     char *folder = find_folder(&source), *tried = folder ? husk__copy_string(folder) : NULL;
-    const int error = tried ? try_folder(tried) : 0;
+    const int error = tried ? husk__try_folder(tried) : 0;
     if (error)
         husk__text_format(
             &text,
@@ -102,7 +82,7 @@ husk_status husk__refuse_full_folder(const husk_device_traits *traits, const hus
     husk_status status = HUSK_OK;
     if (!tried)
         status = husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for the name of PoCL's folder");
-    else if (try_folder(tried) == 0 && husk__free_bytes(tried, &bytes) && bytes < (uint64_t)ASKED_MIB << 20)
+    else if (husk__try_folder(tried) == 0 && husk__free_bytes(tried, &bytes) && bytes < (uint64_t)ASKED_MIB << 20)
         status =
             husk__fail(scope, HUSK_IO,
                        "PoCL writes what it compiles to %s, which %s names, and ends the process where that "

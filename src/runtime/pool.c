@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Size-classed device memory. A free block remembers which commands used it last and is handed out again
 // only when they have ended.
+#include "os/large_memory.h"
 #include "runtime/internal.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-#include "base/os.h"
 
 enum { SMALLEST_BLOCK = 4096 };
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Which process has opened OpenCL: the one thing that is the process' own and no context's.
+#include "os/process.h"
 #include "runtime/internal.h"
-
-#include "base/os.h"
 
 // The system's number of the process that made the first call to OpenCL; 0: nobody yet. Numbers are given again, also
 // to a child in a name space of its own, so it is for the text alone.
@@ -35,7 +34,7 @@ husk_status husk__open_process(const husk__scope *scope)
 {
     long nobody = 0;
     if (atomic_compare_exchange_strong(&opened_by, &nobody, husk__process_number()) &&
-        pthread_atfork(NULL, NULL, on_fork) != 0) {
+        !husk__on_fork(on_fork)) {
         atomic_store(&opened_by, 0);
         return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory to learn of a fork");
     }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Per-command times from events, for queues that were created to keep them, and wrapped ones that are asked for them.
+#include "os/write_file.h"
 #include "runtime/internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/os.h"
 #include "base/text.h"
 #include "runtime/call.h"
 

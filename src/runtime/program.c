@@ -3,11 +3,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <husk/version.h>
 
-#include "base/os.h"
+#include "os/environment.h"
+#include "os/file_lock.h"
+#include "os/time.h"
+#include "os/write_file.h"
 #include "runtime/call.h"
 #include "runtime/internal.h"
 #include "runtime/kernel_source.h"
@@ -225,7 +227,7 @@ static husk_status build_from_source(husk_context *context, husk__program *progr
         if (attempt == ATTEMPTS || !is_failure_of_pocls_cache(context, code, log))
             break;
         free(log);
-        nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS << attempt}, NULL);
+        husk__sleep_ns((uint64_t)PAUSE_NS << attempt);
     }
     atomic_fetch_add(&context->builds, 1);
     log = husk__kernel_log_by_files(source, log);

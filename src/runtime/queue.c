@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Queues, events, and the order between queues.
+#include "os/time.h"
 #include "runtime/internal.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <husk/opencl.h>
 
-#include "base/os.h"
 #include "base/params.h"
 #include "runtime/call.h"
 #include "runtime/staging.h"
@@ -245,7 +243,7 @@ static husk_status event_ended(husk_event *event, cl_int execution)
 static husk_status poll_event(husk_event *event, uint64_t timeout_ns)
 {
     uint64_t start = husk__now_ns();
-    long pause_ns = 2000;
+    uint64_t pause_ns = 2000;
     for (;;) {
         cl_int execution = CL_QUEUED;
         const cl_int code = clGetEventInfo(event->cl, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof execution,
@@ -256,8 +254,7 @@ static husk_status poll_event(husk_event *event, uint64_t timeout_ns)
             return event_ended(event, execution);
         if (husk__now_ns() - start >= timeout_ns)
             return HUSK_TIMEOUT;
-        struct timespec pause = {0, pause_ns};
-        nanosleep(&pause, NULL);
+        husk__sleep_ns(pause_ns);
         if (pause_ns < 1000000)
             pause_ns *= 2;
     }

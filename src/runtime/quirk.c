@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/os.h"
+#include "os/time.h"
 #include "runtime/call.h"
 #include "runtime/internal.h"
 

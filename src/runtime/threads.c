@@ -4,7 +4,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/os.h"
+#include "os/file_lock.h"
+#include "os/private.h"
+#include "os/process.h"
+#include "os/thread.h"
 #include "runtime/call.h"
 #include "runtime/internal.h"
 

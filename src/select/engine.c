@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/amx.h"
-#include "base/os.h"
+#include "os/amx.h"
+#include "os/environment.h"
 #include "runtime/call.h"
 #include "select/plan.h"
 #include "select/plan_cache.h"

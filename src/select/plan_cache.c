@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "base/os.h"
 #include "base/text.h"
+#include "os/environment.h"
 
 enum { MOST_BUCKETS = 1 << 16 }; // whatever the capacity: chains grow then
 

@@ -8,9 +8,12 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "base/os.h"
 #include "base/params.h"
 #include "base/text.h"
+#include "os/environment.h"
+#include "os/folder.h"
+#include "os/private.h"
+#include "os/read_file.h"
 #include "runtime/call.h"
 #include "select/plan_cache.h"
 #include "select/tuning_file.h"

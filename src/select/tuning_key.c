@@ -2,13 +2,12 @@
 #include "select/tuning_key.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/hash.h"
-#include "base/os.h"
+#include "os/cpu_model.h"
+#include "os/environment.h"
 #include "runtime/kernel_source.h"
 
 void husk__class_size(husk__text *text, const char *name, int64_t size)
@@ -20,37 +19,6 @@ void husk__class_size(husk__text *text, const char *name, int64_t size)
 }
 
 // ---- the device ----
-
-void husk__cpu_model(const char *info, char *text, size_t size)
-{
-    static const char *const names[] = {"cpu family", "model", "CPU implementer", "CPU part"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; ++i) {
-        for (const char *line = info; line; line = strchr(line, '\n')) {
-            line += *line == '\n';
-            size_t length = strlen(names[i]);
-            if (strncmp(line, names[i], length) != 0)
-                continue;
-            const char *value = line + length + strspn(line + length, "\t ");
-            if (*value != ':')
-                continue;
-            value += 1 + strspn(value + 1, " ");
-            size_t used = strlen(text);
-            snprintf(text + used, size - used, "/%.*s", (int)strcspn(value, "\n"), value);
-            break;
-        }
-    }
-}
-
-static bool append_cpu_model(char *text, size_t size)
-{
-    errno = 0;
-    char *info = husk__read_stream("/proc/cpuinfo", 4096);
-    const bool lacks_memory = !info && errno == ENOMEM;
-    if (info)
-        husk__cpu_model(info, text, size);
-    free(info);
-    return !lacks_memory;
-}
 
 static bool is_cpu(const husk_device_traits *traits)
 {
@@ -93,7 +61,7 @@ bool husk__tuning_key_device(const husk_device_traits *traits, husk_tuning_key *
     snprintf(key->driver, sizeof key->driver, "%s, %s", traits->driver_version, traits->device_version);
     snprintf(key->device, sizeof key->device, "%.200s", traits->name);
     if (is_cpu(traits)) {
-        good = append_cpu_model(key->device, sizeof key->device);
+        good = husk__append_cpu_model(key->device, sizeof key->device);
         // A device's version names PoCL's target, the instruction set that its compiler writes for.
         snprintf(key->family, sizeof key->family, "cpu of %u units, vectors of %u, %.200s",
                  (unsigned)traits->compute_units, (unsigned)traits->vector_width, key->driver);

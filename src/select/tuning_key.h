@@ -14,13 +14,6 @@
 bool husk__tuning_key_device(const husk_device_traits *traits, husk_tuning_key *key);
 
 /*
- * Append to the text what distinguishes processors that share a name, as /proc/cpuinfo has it: "cpu family"
- * and "model", or Arm's implementer and part, a slash before each. What passes size, the text's zero included,
- * is cut off.
- */
-void husk__cpu_model(const char *info, char *text, size_t size);
-
-/*
  * problem and shape_class. is_call: for an immediate call; explicit plans, whose weights are packed beforehand as a
  * rule, are tuned apart. False: the problem has no key. lacks_memory, which may be NULL: shape_class is empty for want
  * of it.

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "select/tuning_key.h"
+#include "os/cpu_model.h"
 
 enum { MOST_ROOM = 256 };
 

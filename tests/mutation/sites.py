@@ -87,7 +87,7 @@ def sites_of(path, text):
 def scope(root):
     """The files that faults are planted in."""
     files = []
-    for folder in ("cl", "src/base", "src/ops", "src/runtime", "src/select"):
+    for folder in ("cl", "src/base", "src/ops", "src/os", "src/runtime", "src/select"):
         for base, folders, names in os.walk(os.path.join(root, folder)):
             folders.sort()
             for name in sorted(names):

@@ -116,7 +116,7 @@ def stages_of(site, map_, tests):
     rooms = ()
     if site.path.startswith("src/select/"):
         rooms = ("select", "runtime")
-    elif site.path.startswith(("src/base/", "src/runtime/", "cl/runtime/")):
+    elif site.path.startswith(("src/os/", "src/base/", "src/runtime/", "cl/runtime/")):
         rooms = ("runtime", "select")
     for room in rooms:
         add_tests(rf"{room}/({stem}|{stem.split('_')[0]}.*)")

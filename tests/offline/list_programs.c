@@ -13,13 +13,13 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/amx.h"
 #include "cases/case.h"
 #include "cases/data.h"
 #include "cases/ops.h"
 #include "cases/parse.h"
 #include "cases/suite.h"
 #include "cases/suites.h"
+#include "os/amx.h"
 #include "runtime/internal.h"
 #include "select/op.h"
 #include "select/plan_cache.h"

@@ -13,9 +13,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/os.h"
 #include "cache_folder.h"
 #include "cache_program.h"
+#include "os/file_lock.h"
+#include "os/time.h"
 #include "runtime/internal.h"
 #include "support/environment.h"
 #include "support/support.h"

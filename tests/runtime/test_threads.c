@@ -16,7 +16,7 @@
 
 #include <husk/opencl.h>
 
-#include "base/os.h"
+#include "os/thread.h"
 #include "support/environment.h"
 #include "support/support.h"
 #include "support/wrong_kernels.h"

@@ -8,7 +8,7 @@
 
 #include <husk/plan.h>
 
-#include "base/os.h"
+#include "os/read_file.h"
 #include "support/main.h"
 
 static char *document;

@@ -11,7 +11,8 @@
 
 #include <husk/husk.h>
 
-#include "base/os.h"
+#include "os/private.h"
+#include "os/read_file.h"
 #include "select/plan.h"
 #include "select/plan_cache.h"
 #include "select/tuning.h"

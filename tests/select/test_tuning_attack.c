@@ -10,8 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/os.h"
 #include "base/text.h"
+#include "os/private.h"
 #include "ref/random.h"
 #include "select/tuning_file.h"
 #include "support/environment.h"

@@ -89,8 +89,8 @@ check_kernels() {
     ' $(select_files '^cl/.*\.(cl|clh)$' | grep -v '^cl/runtime/quirks\.cl$') /dev/null
 }
 
-# Who may include whom: base <- runtime <- select <- ops; train and dist, as users do, see public headers; the rest
-# sees those, ref and what is its own. The folders of train and of clbench are in an order, too.
+# Who may include whom: os <- base <- runtime <- select <- ops; train and dist, as users do, see public headers; the
+# rest sees those, ref and what is its own. The folders of train and of clbench are in an order, too.
 check_includes() {
     # shellcheck disable=SC2046 # a list of files
     awk '
@@ -133,7 +133,7 @@ check_includes() {
             }
         } else if (FILENAME ~ /^include\// || FILENAME ~ /^examples\//) {
             complain("only <husk/...> and standard headers")
-        } else if (floor ~ /^(base|runtime|select|ops|train|dist)$/ &&
+        } else if (floor ~ /^(os|base|runtime|select|ops|train|dist)$/ &&
                    FILENAME !~ /^tests\/(runtime|select|support|offline|assembly|fuzz|train|dist)\//) {
             complain("the inside of the library is for src/ and white-box tests")
         } else if (FILENAME ~ /^bench\//) {
@@ -162,15 +162,21 @@ check_includes() {
             complain("CLBlast has one file in the library and one in clbench")
         }
         if (header ~ /^xxhash/ && FILENAME !~ /^src\/(base|train|dist)\//) { complain("hashes come from base/hash.h") }
+        if (header ~ /^(dirent|dlfcn|fcntl|poll|sched|signal|time|unistd|sys\/.*)\.h$/ &&
+            FILENAME ~ /^src\/(base|runtime|select|ops|ref)\//) {
+            complain("only src/os asks the system")
+        }
+        if (header ~ /^husk\// && FILENAME ~ /^src\/os\//) { complain("src/os knows nothing of Husk") }
         if (header ~ /^(jansson|check|dnnl|oneapi\/|cblas)/ && FILENAME ~ /^(src|include|examples)\//) {
             complain("the library and its examples do not need this")
         }
     }
     BEGIN {
-        allowed["base"] = " base "
-        allowed["runtime"] = " base runtime "
-        allowed["select"] = " base runtime select "
-        allowed["ops"] = " base runtime select ops "
+        allowed["os"] = " os "
+        allowed["base"] = " os base "
+        allowed["runtime"] = " os base runtime "
+        allowed["select"] = " os base runtime select "
+        allowed["ops"] = " os base runtime select ops "
         allowed["ref"] = " base ref "
         allowed["train"] = " train "
         allowed["dist"] = " dist "

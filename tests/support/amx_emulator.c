@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 #define _GNU_SOURCE // REG_RIP
+#include "os/amx.h"
 #include "support/amx_emulator.h"
 
 #include <stddef.h>
 #include <string.h>
 
-#include "base/amx.h"
 #include "support/device.h"
 
 #if defined(__x86_64__) && defined(__linux__)

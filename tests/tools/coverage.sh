@@ -40,7 +40,7 @@ awk -v least_lines="${3:-0}" -v least_branches="${4:-0}" '
     }
     END {
         printf "%-14s %7s %6s %9s %6s\n", "", "lines", "run", "branches", "taken"
-        count = split("src/base src/runtime src/select src/ops src/train src/dist src/ref", order, " ")
+        count = split("src/os src/base src/runtime src/select src/ops src/train src/dist src/ref", order, " ")
         for (i = 1; i <= count; i++) {
             if (lines[order[i]]) { row(order[i], order[i]) }
         }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * base/amx.h: the tile registers (AMX) of the CPU that this process runs on.
+ * os/amx.h: the tile registers (AMX) of the CPU that this process runs on.
  */
-#ifndef HUSK_BASE_AMX_H
-#define HUSK_BASE_AMX_H
+#ifndef HUSK_OS_AMX_H
+#define HUSK_OS_AMX_H
 
 #include <stdbool.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #define _DEFAULT_SOURCE // syscall()
-#include "base/amx.h"
+#include "os/amx.h"
 
 #include <stddef.h>
 
