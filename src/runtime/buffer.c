@@ -1,81 +1,18 @@
 // SPDX-License-Identifier: MIT
 // Buffers and views of them.
-#include "runtime/internal.h"
-
-#include <stdlib.h>
 
 #include <husk/opencl.h>
 
-#include "runtime/call.h"
-
-// ---- released buffers ----
-
-// What is freed at once may be read by a tensor that names it still, and end the process in a kernel. So the structs,
-// not the memory of the device, are kept for a while, and such a tensor is refused.
-enum { KEPT = 256 };
-
-void husk__buffers_init(husk_context *context)
-{
-    pthread_mutex_init(&context->released.lock, NULL);
-    context->released.first = NULL;
-    context->released.last = &context->released.first;
-    context->released.count = 0;
-}
-
-void husk__buffers_trim(husk_context *context)
-{
-    pthread_mutex_lock(&context->released.lock);
-    while (context->released.first) {
-        husk_buffer *next = context->released.first->next;
-        free(context->released.first);
-        context->released.first = next;
-    }
-    context->released.last = &context->released.first;
-    context->released.count = 0;
-    pthread_mutex_unlock(&context->released.lock);
-}
-
-void husk__buffers_destroy(husk_context *context)
-{
-    husk__buffers_trim(context);
-    pthread_mutex_destroy(&context->released.lock);
-}
-
-bool husk__buffer_is_live(const husk_buffer *buffer)
-{
-    return atomic_load(&buffer->references) > 0;
-}
-
-static void keep(husk_context *context, husk_buffer *buffer)
-{
-    buffer->next = NULL;
-    pthread_mutex_lock(&context->released.lock);
-    *context->released.last = buffer;
-    context->released.last = &buffer->next;
-    ++context->released.count;
-    pthread_mutex_unlock(&context->released.lock);
-}
-
-// The one that was released before all others, where there are so many, or a new one.
-static husk_buffer *take(husk_context *context)
-{
-    husk_buffer *buffer = NULL;
-    pthread_mutex_lock(&context->released.lock);
-    if (context->released.count >= KEPT) {
-        buffer = context->released.first;
-        context->released.first = buffer->next;
-        --context->released.count;
-    }
-    pthread_mutex_unlock(&context->released.lock);
-    return buffer ? buffer : calloc(1, sizeof *buffer);
-}
-
-// ---- buffers ----
+#include "runtime/begin.h"
+#include "runtime/context_struct.h"
+#include "runtime/fork.h"
+#include "runtime/lost.h"
+#include "runtime/memory.h"
 
 static husk_status make_buffer(husk_context *context, husk__block *block, uint64_t offset, uint64_t bytes,
                                husk_buffer **buffer, const husk__scope *scope)
 {
-    *buffer = take(context);
+    *buffer = husk__released_take(&context->released);
     if (!*buffer)
         return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a buffer");
     atomic_store(&(*buffer)->references, 1);
@@ -98,7 +35,7 @@ husk_status husk_buffer_create(husk_context *context, uint64_t bytes, husk_buffe
     *buffer = NULL;
     husk__block *block = NULL;
     if (bytes > 0)
-        status = husk__pool_take(context, bytes, &block, &scope);
+        status = husk__block_take(context, bytes, &block, &scope);
     if (status == HUSK_OK)
         status = make_buffer(context, block, block ? block->band : 0, bytes, buffer, &scope);
     if (status != HUSK_OK)
@@ -178,7 +115,7 @@ void husk_buffer_release(husk_buffer *buffer)
     husk_context *context = buffer->context;
     husk__block_release(context, buffer->block);
     buffer->block = NULL;
-    keep(context, buffer);
+    husk__released_keep(&context->released, buffer);
     husk_context_release(context); // with what it has kept, where this was the last
 }
 

@@ -6,18 +6,19 @@
 // The checksum is verified before a driver sees a byte; whatever is wrong with a file, it is as if it were not
 // there. The files "lock" and, of threads.c, "threads" beside them are empty. HASH.crashed, HASH as in HASH.bin, says
 // of a program that its driver's compiler crashes on it; others write it (program.c, announce).
+#include "runtime/cache.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text.h"
+#include "base/hash.h"
 #include "os/environment.h"
 #include "os/file_lock.h"
 #include "os/folder.h"
 #include "os/private.h"
 #include "os/write_file.h"
-#include "runtime/call.h"
-#include "runtime/internal.h"
+#include "runtime/pocl.h"
 
 static const char MAGIC[8] = "HUSKBIN";
 enum { FORMAT_VERSION = 1 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // How far command queues have come.
-#include "runtime/internal.h"
+#include "runtime/clock.h"
 
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Contexts: one device, its memory and programs.
-#include "runtime/internal.h"
+#include "runtime/context.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,13 @@
 #include <husk/opencl.h>
 
 #include "base/params.h"
-#include "runtime/call.h"
+#include "base/text.h"
+#include "runtime/context_struct.h"
+#include "runtime/device_list.h"
+#include "runtime/device_traits.h"
+#include "runtime/fork.h"
+#include "runtime/opencl_error.h"
+#include "runtime/pocl.h"
 
 enum { DEFAULT_PLAN_CACHE_CAPACITY = 512 };
 
@@ -30,8 +36,8 @@ static husk_context *allocate_context(const husk_device *device, const husk_cont
         return NULL;
     atomic_init(&context->references, 1);
     pthread_mutex_init(&context->lock, NULL);
-    pthread_mutex_init(&context->programs.lock, NULL);
-    husk__buffers_init(context);
+    husk__programs_init(&context->programs);
+    husk__released_init(&context->released);
     pthread_mutex_init(&context->quirk_lock, NULL);
     pthread_mutex_init(&context->threads_lock, NULL);
     context->device = device;
@@ -61,7 +67,7 @@ static husk_status make_share(const husk_device *device, uint32_t units, cl_devi
     *share = NULL;
     cl_int code = clGetDeviceInfo(device->id, CL_DEVICE_MAX_COMPUTE_UNITS, sizeof all, &all, NULL);
     if (code != CL_SUCCESS)
-        return husk__opencl_failed(NULL, scope, "clGetDeviceInfo", code);
+        return husk__opencl_error(scope, "clGetDeviceInfo", code);
     if (units > all)
         return husk__reject(scope, "params", "units is %u, and the device has %u", (unsigned)units,
                             (unsigned)all);
@@ -69,7 +75,7 @@ static husk_status make_share(const husk_device *device, uint32_t units, cl_devi
         return HUSK_OK;
     code = clCreateSubDevices(device->id, counts, 1, share, NULL);
     if (code == CL_OUT_OF_HOST_MEMORY || code == CL_OUT_OF_RESOURCES)
-        return husk__opencl_failed(NULL, scope, "clCreateSubDevices", code);
+        return husk__opencl_error(scope, "clCreateSubDevices", code);
     if (code != CL_SUCCESS) {
         *share = NULL;
         return husk__fail_opencl(
@@ -110,7 +116,7 @@ static husk_status create_on(const husk_device *device, const husk_context_param
         cl_int code;
         cl = clCreateContext(properties, 1, &used->id, NULL, NULL, &code);
         if (!cl)
-            status = husk__opencl_failed(NULL, scope, "clCreateContext", code);
+            status = husk__opencl_error(scope, "clCreateContext", code);
     }
     if (status == HUSK_OK && !(*context = allocate_context(used, params)))
         status = husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a context");
@@ -183,7 +189,7 @@ static husk_status check_device(cl_context cl, cl_device_id device, const husk__
     size_t bytes = 0;
     cl_int code = clGetContextInfo(cl, CL_CONTEXT_DEVICES, 0, NULL, &bytes);
     if (code != CL_SUCCESS)
-        return husk__opencl_failed(NULL, scope, "clGetContextInfo", code);
+        return husk__opencl_error(scope, "clGetContextInfo", code);
     cl_device_id *devices = malloc(bytes ? bytes : 1);
     if (!devices)
         return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for the devices of the cl_context");
@@ -195,7 +201,7 @@ static husk_status check_device(cl_context cl, cl_device_id device, const husk__
         found = is_part_of(device, devices[i]);
     free(devices);
     if (code != CL_SUCCESS)
-        return husk__opencl_failed(NULL, scope, "clGetContextInfo", code);
+        return husk__opencl_error(scope, "clGetContextInfo", code);
     return found ? HUSK_OK : husk__reject(scope, "device", "is not a device of the cl_context");
 }
 
@@ -252,7 +258,7 @@ void husk_context_release(husk_context *context)
         context->destroy_extension(extension);
     for (int i = context->action_count - 1; i >= 0; --i)
         context->actions[i](context);
-    husk__guards_destroy(context); // names kernels
+    husk__guards_destroy(&context->guards, &context->log); // names kernels
     husk__programs_destroy(&context->programs);
     husk__pool_destroy(&context->pool);
     husk__cache_close(&context->cache);
@@ -263,7 +269,7 @@ void husk_context_release(husk_context *context)
     pthread_mutex_destroy(&context->threads_lock);
     pthread_mutex_destroy(&context->quirk_lock);
     pthread_mutex_destroy(&context->lock);
-    husk__buffers_destroy(context);
+    husk__released_destroy(&context->released);
     free(context);
 }
 
@@ -290,7 +296,7 @@ void husk_context_trim(husk_context *context, uint64_t keep_bytes)
     if (!context || husk__is_forked())
         return;
     husk__pool_trim(&context->pool, keep_bytes);
-    husk__buffers_trim(context);
+    husk__released_trim(&context->released);
 }
 
 void husk_context_program_stats(const husk_context *context, husk_program_stats *stats)
@@ -333,20 +339,6 @@ void husk_context_log(husk_context *context, husk_log_level level, const char *t
 }
 
 // ---- for the floors above ----
-
-husk_status husk__context_call_begin(const husk_context *context, const char *call, husk_error *error,
-                                     husk__scope *scope)
-{
-    *scope = (husk__scope){call, error};
-    if (!context)
-        return husk__reject(scope, "context", "is NULL");
-    const husk_status status = husk__refuse_forked(scope);
-    if (status != HUSK_OK)
-        return status;
-    if (atomic_load(&context->is_lost))
-        return husk__context_lost((husk_context *)context, scope, "");
-    return HUSK_OK;
-}
 
 const husk__log *husk__context_log(const husk_context *context)
 {

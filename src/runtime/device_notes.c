@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
 // What the system has besides what OpenCL shows: a GPU nobody serves must be said first, since measuring a CPU
 // in its place without a word would be the worst answer.
+#include "runtime/device_notes.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text.h"
 #include "os/environment.h"
 #include "os/folder.h"
 #include "os/library.h"
 #include "os/read_file.h"
-#include "runtime/internal.h"
 
 enum { VENDOR_AMD = 0x1002, VENDOR_NVIDIA = 0x10de, VENDOR_INTEL = 0x8086 };
 

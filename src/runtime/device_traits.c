@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 // Reading one device: its texts and numbers, and the limits that the environment sets to them.
+#include "runtime/device_traits.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
 #include "os/environment.h"
-#include "runtime/internal.h"
+#include "runtime/range.h"
 
 // ---- asking ----
 

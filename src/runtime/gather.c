@@ -4,12 +4,16 @@
 // OpenCL names no threads, but runs functions of the host on them: native kernels. So as many functions as there are
 // threads are enqueued, on a queue each, and none returns before all have begun. Each thread then has exactly one, and
 // what a function does to its own thread is done to all of the driver's.
+#include "runtime/gather.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
 #include "os/thread.h"
 #include "os/time.h"
-#include "runtime/internal.h"
+#include "runtime/context_struct.h"
+#include "runtime/lost.h"
+#include "runtime/opencl_error.h"
 
 static const uint64_t PATIENCE_NS = UINT64_C(1000000000); // for the other threads, once one is there
 

@@ -1,275 +1,13 @@
 // SPDX-License-Identifier: MIT
-// Guard bands around memory: laid when a block is made, compared when someone asks and when the block is released.
+// Guard bands around memory, for who asks for them.
 #include <husk/guard.h>
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "runtime/call.h"
-#include "runtime/internal.h"
+#include "runtime/begin.h"
+#include "runtime/context_struct.h"
+#include "runtime/guard_bands.h"
+#include "runtime/memory.h"
 
 static const uint64_t MOST_GUARD_BYTES = UINT64_C(1) << 30;
-static const unsigned char UNWRITTEN = 0xff; // NaN of every real type
-
-// Bytes of a band that were written: the first and the last, counted from the edge of the buffer.
-typedef struct touch {
-    bool is_touched;
-    uint64_t nearest, farthest;
-} touch;
-
-// Two bytes of a band, a quiet NaN as f16 and as bf16. Together they are NaN as f32, and as f64, whose top 16 bits take
-// a number near the end of the range. In the same place of blocks made one after the other they differ.
-static uint16_t pattern_half(uint64_t serial, uint64_t half)
-{
-    uint64_t mixed = half * UINT64_C(0x9e3779b97f4a7c15);
-    mixed = (mixed >> 32) + serial;
-    const bool is_top = half % 4 == 3;
-    const unsigned number = is_top ? mixed % 8 : mixed % 64, sign = is_top ? mixed / 8 % 2 : mixed / 64 % 2;
-    return (uint16_t)((is_top ? 0x7ff8u : 0x7fc0u) + number + (sign << 15));
-}
-
-static unsigned char pattern_byte(const husk__block *block, uint64_t at)
-{
-    const uint16_t half = pattern_half(block->serial, at / 2);
-    return (unsigned char)(at % 2 ? half >> 8 : half);
-}
-
-// Bands begin at these bytes of the block.
-static uint64_t begin_of(const husk__block *block, bool is_behind)
-{
-    return is_behind ? block->bytes - block->band : 0;
-}
-
-static uint64_t bytes_between(const husk__block *block)
-{
-    return block->bytes - 2 * block->band;
-}
-
-// The queue that bands are written and read on, and room for one band, to be freed.
-static husk_status begin(husk_context *context, const husk__block *block, cl_command_queue *queue,
-                         unsigned char **bytes, const husk__scope *scope)
-{
-    husk__guards *guards = &context->guards;
-    cl_int code = CL_SUCCESS;
-    pthread_mutex_lock(&guards->lock);
-    if (!guards->queue)
-        guards->queue = clCreateCommandQueue(context->cl, context->device->id, 0, &code);
-    *queue = guards->queue;
-    pthread_mutex_unlock(&guards->lock);
-    if (!*queue)
-        return husk__opencl_failed(context, scope, "clCreateCommandQueue", code);
-    *bytes = malloc((size_t)block->band);
-    return *bytes ? HUSK_OK : husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a guard band");
-}
-
-// OpenCL's answer, and which call gave it.
-typedef struct answer {
-    cl_int code;
-    const char *call;
-} answer;
-
-static answer write_band(cl_command_queue queue, const husk__block *block, bool is_behind, unsigned char *bytes)
-{
-    const uint64_t begin = begin_of(block, is_behind);
-    for (uint64_t i = 0; i < block->band; ++i)
-        bytes[i] = pattern_byte(block, begin + i);
-    const cl_int code = clEnqueueWriteBuffer(queue, block->mem, CL_TRUE, (size_t)begin, (size_t)block->band, bytes, 0,
-                                             NULL, NULL);
-    return (answer){code, "a guard band: clEnqueueWriteBuffer"};
-}
-
-// What was written is there for other queues. A blocking write alone promises that its host memory may be used again:
-// Intel's runtime for CPUs has only copied it by then.
-static answer finish(cl_command_queue queue)
-{
-    return (answer){clFinish(queue), "guarded memory: clFinish"};
-}
-
-static answer lay(cl_command_queue queue, const husk__block *block, unsigned char *bytes)
-{
-    answer got = write_band(queue, block, false, bytes);
-    if (got.code == CL_SUCCESS)
-        got = write_band(queue, block, true, bytes);
-    if (got.code == CL_SUCCESS)
-        got = (answer){clEnqueueFillBuffer(queue, block->mem, &UNWRITTEN, 1, (size_t)block->band,
-                                           (size_t)bytes_between(block), 0, NULL, NULL),
-                       "guarded memory: clEnqueueFillBuffer"};
-    return got.code == CL_SUCCESS ? finish(queue) : got;
-}
-
-husk_status husk__guards_lay(husk_context *context, const husk__block *block, const husk__scope *scope)
-{
-    answer got;
-    cl_command_queue queue;
-    unsigned char *bytes;
-    const husk_status status = begin(context, block, &queue, &bytes, scope);
-    if (status != HUSK_OK)
-        return status;
-    do
-        got = lay(queue, block, bytes);
-    while (husk__pool_gives_way(context, got.code));
-    free(bytes);
-    return got.code == CL_SUCCESS ? HUSK_OK : husk__opencl_failed(context, scope, got.call, got.code);
-}
-
-static touch compare(const husk__block *block, bool is_behind, const unsigned char *bytes)
-{
-    touch found = {0};
-    const uint64_t begin = begin_of(block, is_behind);
-    for (uint64_t i = 0; i < block->band; ++i) {
-        if (bytes[i] == pattern_byte(block, begin + i))
-            continue;
-        const uint64_t distance = is_behind ? i : block->band - i;
-        if (!found.is_touched || distance < found.nearest)
-            found.nearest = distance;
-        if (!found.is_touched || distance > found.farthest)
-            found.farthest = distance;
-        found.is_touched = true;
-    }
-    return found;
-}
-
-// The clock of a command that uses the block, with a reference to it; NULL where all have ended.
-static husk__clock *clock_of_use(husk__block *block)
-{
-    husk__clock *clock = NULL;
-    pthread_mutex_lock(&block->lock);
-    for (int i = 0; i < block->use_count && !clock; ++i)
-        if (!husk__clock_has_ended(block->uses[i].clock, block->uses[i].number))
-            clock = block->uses[i].clock;
-    if (clock)
-        husk__clock_retain(clock);
-    pthread_mutex_unlock(&block->lock);
-    return clock;
-}
-
-// No lock is held meanwhile: what is waited for may wait for another thread, which may want the block.
-static answer wait_for_uses(husk__block *block)
-{
-    answer got = {CL_SUCCESS, "waiting for what uses guarded memory"};
-    for (husk__clock *clock; got.code == CL_SUCCESS && (clock = clock_of_use(block));) {
-        got.code = husk__clock_wait(clock);
-        husk__clock_release(clock);
-    }
-    return got;
-}
-
-// One that was written is made good, so that it is told once.
-static answer read_band(cl_command_queue queue, const husk__block *block, bool is_behind, unsigned char *bytes,
-                        touch *found)
-{
-    const cl_int code = clEnqueueReadBuffer(queue, block->mem, CL_TRUE, (size_t)begin_of(block, is_behind),
-                                            (size_t)block->band, bytes, 0, NULL, NULL);
-    if (code != CL_SUCCESS)
-        return (answer){code, "a guard band: clEnqueueReadBuffer"};
-    *found = compare(block, is_behind, bytes);
-    if (!found->is_touched)
-        return (answer){CL_SUCCESS, NULL};
-    const answer got = write_band(queue, block, is_behind, bytes);
-    return got.code == CL_SUCCESS ? finish(queue) : got;
-}
-
-// "byte 0 behind its end", "bytes 1 to 4 before its beginning"; "" where nothing was written.
-static void describe(const touch *found, bool is_behind, char text[96])
-{
-    const char *where = is_behind ? "behind its end" : "before its beginning";
-    const unsigned long long nearest = found->nearest, farthest = found->farthest;
-    if (!found->is_touched)
-        text[0] = '\0';
-    else if (nearest == farthest)
-        snprintf(text, 96, "byte %llu %s", nearest, where);
-    else
-        snprintf(text, 96, "bytes %llu to %llu %s", nearest, farthest, where);
-}
-
-static husk_status tell(const husk__block *block, const touch found[2], const husk__scope *scope)
-{
-    char before[96], behind[96];
-    const char *kernel = atomic_load(&block->last_kernel);
-    describe(&found[0], false, before);
-    describe(&found[1], true, behind);
-    return husk__fail(scope, HUSK_INTERNAL, "memory outside a buffer of %llu bytes was written: %s%s%s; %s%s",
-                      (unsigned long long)bytes_between(block), before, *before && *behind ? " and " : "", behind,
-                      kernel ? "the last kernel that used it is " : "no kernel of Husk's has used it",
-                      kernel ? kernel : "");
-}
-
-static husk_status look(husk_context *context, husk__block *block, const husk__scope *scope)
-{
-    touch found[2] = {{0}, {0}};
-    cl_command_queue queue;
-    unsigned char *bytes;
-    const husk_status status = begin(context, block, &queue, &bytes, scope);
-    if (status != HUSK_OK)
-        return status;
-    answer got = wait_for_uses(block);
-    for (int i = 0; i < 2 && got.code == CL_SUCCESS; ++i)
-        got = read_band(queue, block, i == 1, bytes, &found[i]);
-    free(bytes);
-    if (found[0].is_touched || found[1].is_touched) // whatever failed behind it
-        return tell(block, found, scope);
-    return got.code == CL_SUCCESS ? HUSK_OK : husk__opencl_failed(context, scope, got.call, got.code);
-}
-
-// Look, and keep what there is to tell for the next check.
-static void look_and_keep(husk_context *context, husk__block *block)
-{
-    husk_error error = {0};
-    husk__guards *guards = &context->guards;
-    const husk__scope scope = {"husk_context_check_guards", &error};
-    const husk_status status = look(context, block, &scope);
-    if (status == HUSK_OK)
-        return;
-    pthread_mutex_lock(&guards->lock);
-    if (status == HUSK_INTERNAL && guards->count++ == 0)
-        guards->first = error;
-    if (status != HUSK_INTERNAL && !guards->has_failed)
-        guards->failure = error;
-    guards->has_failed |= status != HUSK_INTERNAL;
-    pthread_mutex_unlock(&guards->lock);
-}
-
-void husk__guards_end(husk_context *context, husk__block *block)
-{
-    if (!atomic_load(&context->is_lost))
-        look_and_keep(context, block);
-}
-
-// What was kept, which is forgotten: memory that was written, or else why some could not be looked at.
-static husk_status take(husk__guards *guards, husk_error *error)
-{
-    pthread_mutex_lock(&guards->lock);
-    const husk_error *kept = guards->count > 0 ? &guards->first : guards->has_failed ? &guards->failure : NULL;
-    const husk_status status = kept ? kept->status : HUSK_OK;
-    if (kept && error) {
-        *error = *kept;
-        const size_t used = strlen(error->text);
-        if (guards->count > 1)
-            snprintf(error->text + used, sizeof error->text - used, " (and %llu more such buffers)",
-                     (unsigned long long)guards->count - 1);
-    }
-    guards->count = 0;
-    guards->has_failed = false;
-    pthread_mutex_unlock(&guards->lock);
-    return status;
-}
-
-void husk__guards_init(husk__guards *guards)
-{
-    pthread_mutex_init(&guards->lock, NULL);
-}
-
-void husk__guards_destroy(husk_context *context)
-{
-    husk__guards *guards = &context->guards;
-    husk_error error;
-    if (take(guards, &error) != HUSK_OK)
-        husk__log_write(&context->log, HUSK_LOG_WARNING, "%s", error.text);
-    if (guards->queue)
-        clReleaseCommandQueue(guards->queue);
-    pthread_mutex_destroy(&guards->lock);
-}
 
 husk_status husk_context_set_guards(husk_context *context, uint64_t bytes, husk_error *error)
 {
@@ -293,10 +31,10 @@ husk_status husk_context_check_guards(husk_context *context, husk_error *error)
     uint64_t serial = UINT64_MAX;
     for (husk__block *block; (block = husk__pool_share_guarded(&context->pool, serial));) {
         serial = block->serial;
-        look_and_keep(context, block);
+        husk__guards_look_and_keep(context, block);
         husk__block_release(context, block);
     }
-    return take(&context->guards, error);
+    return husk__guards_take(&context->guards, error);
 }
 
 husk_status husk_buffer_check_guards(husk_buffer *buffer, husk_error *error)
@@ -310,5 +48,5 @@ husk_status husk_buffer_check_guards(husk_buffer *buffer, husk_error *error)
         husk__context_call_begin(buffer->context, "husk_buffer_check_guards", error, &scope);
     if (status != HUSK_OK || !buffer->block || buffer->block->band == 0)
         return status;
-    return look(buffer->context, buffer->block, &scope);
+    return husk__guards_look(buffer->context, buffer->block, &scope);
 }

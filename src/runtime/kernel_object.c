@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: MIT
 // Kernel objects of queues, and their arguments: set where they differ from those of the object's last launch. Most
 // calls repeat the one before, with other buffers at most, and some kernels have sixty arguments.
+#include "runtime/kernel_object.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/internal.h"
+#include "runtime/lost.h"
+#include "runtime/opencl_error.h"
+#include "runtime/pocl.h"
+#include "runtime/shares.h"
 
 enum { WIDE = 8 }; // numbers of a long8
 

@@ -1,32 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Launches. Arguments are set in kernel_object.c.
-#include "runtime/internal.h"
+#include "runtime/launch.h"
 
-husk__arg husk__arg_tensor(const husk_tensor *tensor)
-{
-    husk__arg argument = {.tag = HUSK__TAG_BUFFER, .element_size = 1};
-    if (tensor && tensor->buffer) {
-        argument.buffer = tensor->buffer;
-        argument.element_size = (uint32_t)husk_dtype_size(tensor->dtype);
-        argument.value.i64 = tensor->offset;
-    }
-    return argument;
-}
-
-husk__arg husk__arg_buffer(const husk_buffer *buffer, uint64_t byte_offset, uint32_t element_size)
-{
-    return (husk__arg){.tag = HUSK__TAG_BUFFER,
-                       .element_size = element_size,
-                       .buffer = buffer,
-                       .value.i64 = (int64_t)(byte_offset / element_size)};
-}
-
-husk__arg husk__arg_acc(husk_dtype dtype, double number)
-{
-    if (dtype == HUSK_F64)
-        return (husk__arg){.tag = HUSK__TAG_F64, .value.f64 = number};
-    return HUSK__ARG_F32(number);
-}
+#include "runtime/kernel_object.h"
+#include "runtime/lost.h"
+#include "runtime/opencl_error.h"
+#include "runtime/profile.h"
+#include "runtime/queue_struct.h"
 
 bool husk__needs_index_64(const husk_context *context, int64_t reach)
 {
@@ -36,6 +16,11 @@ bool husk__needs_index_64(const husk_context *context, int64_t reach)
 int64_t husk__most_items(const husk_context *context)
 {
     return context->device->launch_limit;
+}
+
+const size_t *husk__kernel_work_group(const husk__kernel *kernel)
+{
+    return kernel->work_group;
 }
 
 static husk_status check_range(const husk_queue *queue, const husk__kernel *kernel, const husk__range *range,

@@ -9,9 +9,9 @@
 
 #include "base/checked.h"
 #include "base/tensor.h"
-#include "runtime/call.h"
-#include "runtime/internal.h"
-#include "runtime/walk.h"
+#include "runtime/bind.h"
+#include "runtime/probe.h"
+#include "runtime/released.h"
 
 static int64_t units_of(const husk_tensor *tensor)
 {

@@ -3,6 +3,8 @@
 // device and does not say why (its issues #289, #325, #1887): a service's user without a home, or a container whose
 // disk is read-only, meets that. Where there is no room in the folder, or on its threads' stacks (#1525), it ends the
 // process, so that both are looked at before.
+#include "runtime/pocl.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,14 +13,19 @@
 #include "os/environment.h"
 #include "os/folder.h"
 #include "os/thread.h"
-#include "runtime/call.h"
-#include "runtime/internal.h"
 
 static const char pocl[] = "Portable Computing Language";
 
 bool husk__is_pocl(const husk_device_traits *traits)
 {
     return husk__contains_ignoring_case(traits->platform_name, pocl);
+}
+
+// A kernel that ends the process cannot be tried, so this one fault is known by its version: "6.0+debian".
+bool husk__breaks_on_assembly(const husk_device_traits *traits)
+{
+    const long major = strtol(traits->driver_version, NULL, 10);
+    return major >= 4 && major <= 6 && husk__is_pocl(traits);
 }
 
 // ---- its folder ----

@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: MIT
 // Whether the device has a feature: a kernel that needs it builds and computes the numbers it should.
+#include "runtime/probe.h"
+
 #include <stdio.h>
 
-#include "runtime/call.h"
-#include "runtime/internal.h"
+#include "base/tensor.h"
+#include "runtime/fork.h"
+#include "runtime/launch.h"
+#include "runtime/opencl_error.h"
+#include "runtime/pocl.h"
+#include "runtime/queue_struct.h"
 
 enum { PROBE_ITEMS = 32 };
 
@@ -134,4 +140,24 @@ bool husk_context_has(husk_context *context, husk_feature feature)
         return false;
     husk__context_probe(context, feature, &has, NULL);
     return has;
+}
+
+husk_status husk__dtype_check(husk_context *context, husk_dtype dtype, const char *argument,
+                              const husk__scope *scope)
+{
+    bool has = true;
+    const husk_status status =
+        dtype == HUSK_F64 ? husk__context_probe(context, HUSK_FEATURE_F64, &has, scope) : HUSK_OK;
+    if (status != HUSK_OK)
+        return status;
+    if (!has)
+        return husk__fail(scope, HUSK_UNSUPPORTED, "%s: is f64, which this device does not compute in", argument);
+    return HUSK_OK;
+}
+
+husk_status husk__tensor_check_real(husk_queue *queue, const husk_tensor *tensor, const char *argument,
+                                    const husk__scope *scope)
+{
+    const husk_status status = husk__tensor_check_number(tensor, argument, scope);
+    return status == HUSK_OK ? husk__dtype_check(queue->context, tensor->dtype, argument, scope) : status;
 }

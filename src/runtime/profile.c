@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: MIT
 // Per-command times from events, for queues that were created to keep them, and wrapped ones that are asked for them.
-#include "os/write_file.h"
-#include "runtime/internal.h"
+#include "runtime/profile.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/text.h"
-#include "runtime/call.h"
+#include "os/write_file.h"
+#include "runtime/begin.h"
+#include "runtime/fork.h"
+#include "runtime/lost.h"
+#include "runtime/queue_struct.h"
+#include "runtime/watch.h"
 
 cl_event *husk__profile_event(husk_queue *queue, cl_event *event)
 {

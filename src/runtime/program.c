@@ -1,24 +1,30 @@
 // SPDX-License-Identifier: MIT
-// Programs, built once a context from a kernel file and its options; and the kernels in them.
+// Programs are built where a kernel in them is first asked for.
+#include "runtime/program.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <husk/version.h>
 
+#include "base/hash.h"
+#include "base/text.h"
 #include "os/environment.h"
 #include "os/file_lock.h"
 #include "os/time.h"
 #include "os/write_file.h"
-#include "runtime/call.h"
-#include "runtime/internal.h"
+#include "runtime/context_struct.h"
 #include "runtime/kernel_source.h"
+#include "runtime/lost.h"
+#include "runtime/opencl_error.h"
+#include "runtime/pocl.h"
 
 // What every program is built with. No option here lets a compiler assume that NaN or infinity do not occur.
-static void common_options(husk_context *context, const husk__program *program, husk__text *text)
+static void common_options(const husk_context *context, const husk__program *program, bool flushes, husk__text *text)
 {
     husk__text_format(text, "-cl-std=CL1.2%s -DVW=%u",
-                      husk__flushes_denormals(context, program->file) ? " -cl-denorms-are-zero" : "",
+                      flushes ? " -cl-denorms-are-zero" : "",
                       (unsigned)context->device->traits.vector_width);
     if (*program->options)
         husk__text_format(text, " %s", program->options);
@@ -292,7 +298,7 @@ static husk_status build_in_turn(husk_context *context, husk__program *program, 
     return status;
 }
 
-static husk_status build(husk_context *context, husk__program *program, const husk__scope *scope)
+static husk_status build(husk_context *context, husk__program *program, bool flushes, const husk__scope *scope)
 {
     husk__text source = {0}, options = {0}, key = {0};
     uint64_t start = husk__now_ns();
@@ -301,7 +307,7 @@ static husk_status build(husk_context *context, husk__program *program, const hu
         status = husk__refuse_full_folder(&context->device->traits, scope);
     if (status != HUSK_OK)
         goto cleanup;
-    common_options(context, program, &options);
+    common_options(context, program, flushes, &options);
     if (!options.failed)
         cache_key(context, options.bytes, &source, &key);
     if (options.failed || key.failed) {
@@ -328,43 +334,6 @@ cleanup:
     return status;
 }
 
-// ---- the tables of a context ----
-
-static husk__program *find_program(husk__programs *programs, const char *file, const char *options)
-{
-    for (husk__program *program = programs->programs; program; program = program->next)
-        if (strcmp(program->file, file) == 0 && strcmp(program->options, options) == 0)
-            return program;
-    return NULL;
-}
-
-static husk__program *add_program(husk__programs *programs, const char *file, const char *options)
-{
-    husk__program *program = calloc(1, sizeof *program);
-    if (!program)
-        return NULL;
-    program->file = husk__copy_string(file);
-    program->options = husk__copy_string(options);
-    if (!program->file || !program->options) {
-        free(program->file);
-        free(program->options);
-        free(program);
-        return NULL;
-    }
-    pthread_mutex_init(&program->lock, NULL);
-    program->next = programs->programs;
-    programs->programs = program;
-    return program;
-}
-
-bool husk__may_pass(const husk_error *error)
-{
-    return error->status == HUSK_OUT_OF_MEMORY || error->status == HUSK_OUT_OF_HOST_MEMORY ||
-           error->status == HUSK_OPENCL || error->status == HUSK_DEVICE_LOST || error->status == HUSK_IO ||
-           ((error->status == HUSK_UNSUPPORTED || error->status == HUSK_BUILD_FAILED) &&
-            (error->opencl_code == CL_OUT_OF_RESOURCES || error->opencl_code == CL_OUT_OF_HOST_MEMORY));
-}
-
 // The file is looked at again at every call: a server that runs on may be told of it, and somebody deletes it.
 static void forget_mark(husk__program *program)
 {
@@ -378,14 +347,14 @@ static void forget_mark(husk__program *program)
 }
 
 // A kernel that does not build is not built again at every call.
-static husk_status build_once(husk_context *context, husk__program *program, const husk__scope *scope)
+static husk_status build_once(husk_context *context, husk__program *program, bool flushes, const husk__scope *scope)
 {
     pthread_mutex_lock(&program->lock);
     forget_mark(program);
     if (!program->is_built) {
         husk_error error = {0};
         husk__scope own = {scope->call, &error};
-        program->status = build(context, program, &own);
+        program->status = build(context, program, flushes, &own);
         if (program->status != HUSK_OK) {
             free(program->failure);
             program->opencl_code = error.opencl_code;
@@ -403,14 +372,6 @@ static husk_status build_once(husk_context *context, husk__program *program, con
                           program->failure ? program->failure : program->file);
     pthread_mutex_unlock(&program->lock);
     return status;
-}
-
-static husk__kernel *find_kernel(husk__programs *programs, const husk__program *program, const char *name)
-{
-    for (husk__kernel *kernel = programs->kernels; kernel; kernel = kernel->next)
-        if (kernel->program == program && strcmp(kernel->name, name) == 0)
-            return kernel;
-    return NULL;
 }
 
 // A GPU's driver sets private memory aside for all the work-items that the device can have under way, some 2,048 a
@@ -503,7 +464,7 @@ static husk_status add_kernel(husk_context *context, husk__program *program, con
     }
     husk__programs *programs = &context->programs;
     pthread_mutex_lock(&programs->lock);
-    husk__kernel *present = find_kernel(programs, program, name);
+    husk__kernel *present = husk__programs_find_kernel(programs, program, name);
     if (present) {
         free(made);
         made = present;
@@ -517,53 +478,36 @@ static husk_status add_kernel(husk_context *context, husk__program *program, con
     return HUSK_OK;
 }
 
-husk_status husk__kernel_get(husk_context *context, const char *file, const char *options, const char *name,
-                             const husk__kernel **kernel, const husk__scope *scope)
+// With the lock held; *program is NULL where it is not known.
+static husk__kernel *find(husk__programs *programs, const char *file, const char *options, const char *name,
+                          husk__program **program)
 {
-    husk__programs *programs = &context->programs;
-    *kernel = NULL;
-    if (!options)
-        options = "";
-    pthread_mutex_lock(&programs->lock);
-    husk__program *program = find_program(programs, file, options);
+    *program = husk__programs_find(programs, file, options);
+    return *program ? husk__programs_find_kernel(programs, *program, name) : NULL;
+}
+
+const husk__kernel *husk__kernel_find(husk_context *context, const char *file, const char *options, const char *name)
+{
+    husk__program *program;
+    pthread_mutex_lock(&context->programs.lock);
+    const husk__kernel *kernel = find(&context->programs, file, options, name, &program);
+    pthread_mutex_unlock(&context->programs.lock);
+    return kernel;
+}
+
+husk_status husk__kernel_make(husk_context *context, const char *file, const char *options, const char *name,
+                              bool flushes, const husk__kernel **kernel, const husk__scope *scope)
+{
+    husk__program *program;
+    pthread_mutex_lock(&context->programs.lock);
+    *kernel = find(&context->programs, file, options, name, &program);
     if (!program)
-        program = add_program(programs, file, options);
-    else
-        *kernel = find_kernel(programs, program, name);
-    pthread_mutex_unlock(&programs->lock);
+        program = husk__programs_add(&context->programs, file, options);
+    pthread_mutex_unlock(&context->programs.lock);
     if (*kernel)
         return HUSK_OK;
     if (!program)
         return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for program %s", file);
-    husk_status status = build_once(context, program, scope);
-    if (status != HUSK_OK)
-        return status;
-    return add_kernel(context, program, name, kernel, scope);
-}
-
-const size_t *husk__kernel_work_group(const husk__kernel *kernel)
-{
-    return kernel->work_group;
-}
-
-void husk__programs_destroy(husk__programs *programs)
-{
-    while (programs->kernels) {
-        husk__kernel *kernel = programs->kernels;
-        programs->kernels = kernel->next;
-        free(kernel);
-    }
-    while (programs->programs) {
-        husk__program *program = programs->programs;
-        programs->programs = program->next;
-        if (program->cl)
-            clReleaseProgram(program->cl);
-        pthread_mutex_destroy(&program->lock);
-        free(program->file);
-        free(program->options);
-        free(program->failure);
-        free(program->mark);
-        free(program);
-    }
-    pthread_mutex_destroy(&programs->lock);
+    const husk_status status = build_once(context, program, flushes, scope);
+    return status == HUSK_OK ? add_kernel(context, program, name, kernel, scope) : status;
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Queues, events, and the order between queues.
-#include "os/time.h"
-#include "runtime/internal.h"
+#include "runtime/queue.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -9,8 +8,14 @@
 #include <husk/opencl.h>
 
 #include "base/params.h"
-#include "runtime/call.h"
+#include "os/time.h"
+#include "runtime/begin.h"
+#include "runtime/fork.h"
+#include "runtime/kernel_object.h"
+#include "runtime/lost.h"
+#include "runtime/queue_struct.h"
 #include "runtime/staging.h"
+#include "runtime/watch.h"
 
 static husk_status wrap_queue(husk_context *context, cl_command_queue cl, bool can_profile, husk_queue **queue,
                               const husk__scope *scope)
@@ -146,12 +151,6 @@ void *husk__queue_kept(const husk_queue *queue)
 uint64_t husk__queue_commands(const husk_queue *queue)
 {
     return atomic_load(&queue->clock->enqueued);
-}
-
-void husk__queue_used(husk_queue *queue, husk__block *block)
-{
-    if (block)
-        husk__block_used(block, queue->clock, husk__clock_tick(queue->clock));
 }
 
 husk_status husk_queue_flush(husk_queue *queue)

@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: MIT
 // Whether the device's compiler has a fault that is known: a kernel of the shape that it cannot take is run, and its
 // numbers are looked at, or its time. Compilers are not known by their version: distributions mend them.
+#include "runtime/quirk.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "os/time.h"
-#include "runtime/call.h"
-#include "runtime/internal.h"
+#include "runtime/fork.h"
+#include "runtime/launch.h"
+#include "runtime/opencl_error.h"
+#include "runtime/pocl.h"
+#include "runtime/program.h"
+#include "runtime/queue_struct.h"
 
 #define FLUSH_OPTION "-cl-denorms-are-zero"
 
@@ -32,7 +38,9 @@ static husk_status of_queue(const quirk_run *r, husk_status status)
 
 static husk_status get_kernel(const quirk_run *r, const char *options, const husk__kernel **kernel)
 {
-    return husk__kernel_get(r->context, "runtime/quirks.cl", options, "husk_runtime_quirk", kernel, r->scope);
+    static const char file[] = "runtime/quirks.cl";
+    return husk__kernel_make(r->context, file, options, "husk_runtime_quirk",
+                             husk__flushes_denormals(r->context, file), kernel, r->scope);
 }
 
 static husk_status write_floats(const quirk_run *r, const float *values, size_t count)
@@ -134,13 +142,6 @@ static husk_status probe_flush(const quirk_run *r, bool *has)
     atomic_store(&r->context->flushes_anyway, values[2] == 0.0f);
     *has = husk__flush_costs(flushing_ns, plain_ns);
     return HUSK_OK;
-}
-
-// A kernel that ends the process cannot be tried, so this one fault is known by its version: "6.0+debian".
-bool husk__breaks_on_assembly(const husk_device_traits *traits)
-{
-    const long major = strtol(traits->driver_version, NULL, 10);
-    return major >= 4 && major <= 6 && husk__is_pocl(traits);
 }
 
 static husk_status probe_assembly(const quirk_run *r, bool *has)

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Who does which share of a launch: the table of cl/lib/shares.clh. A queue has one, since its launches come one after
 // the other; every launch leaves it as it found it, but for the threads that it has met.
-#include "runtime/internal.h"
+#include "runtime/shares.h"
 
 #include "base/checked.h"
+#include "runtime/queue_struct.h"
 
 // The layout of cl/lib/shares.clh.
 enum { THREADS_MOST = 128, LINE = 16, WORDS = (1 + THREADS_MOST) * LINE };
@@ -18,6 +19,6 @@ cl_mem husk__queue_shares(husk_queue *queue, cl_int *code)
     do
         queue->shares = clCreateBuffer(queue->context->cl, CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR, sizeof table,
                                        table, code);
-    while (!queue->shares && husk__pool_gives_way(queue->context, *code));
+    while (!queue->shares && husk__pool_gives_way(&queue->context->pool, *code));
     return queue->shares;
 }

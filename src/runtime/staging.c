@@ -4,6 +4,9 @@
 
 #include <stdlib.h>
 
+#include "runtime/lost.h"
+#include "runtime/queue_struct.h"
+
 // A write is small, and shares a piece with the next ones, where so many of them fill the smallest piece.
 enum { SMALLEST_STAGING = 1 << 16, SMALL = SMALLEST_STAGING / 16, ALIGNMENT = 64 };
 static const uint64_t STAGING_LIMIT = UINT64_C(128)
@@ -92,7 +95,7 @@ static void *map_now(husk_context *context, cl_mem mem, uint64_t bytes, const ch
     do
         host = clEnqueueMapBuffer(mapper, mem, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0, (size_t)bytes, 0, NULL, NULL,
                                   code);
-    while (!host && husk__pool_gives_way(context, *code));
+    while (!host && husk__pool_gives_way(&context->pool, *code));
     clReleaseCommandQueue(mapper);
     return host;
 }
@@ -109,7 +112,7 @@ static husk_status create(husk_queue *queue, uint64_t bytes, husk__staging **sta
     do
         made->mem = clCreateBuffer(queue->context->cl, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, (size_t)made->bytes,
                                    NULL, &code);
-    while (!made->mem && husk__pool_gives_way(queue->context, code));
+    while (!made->mem && husk__pool_gives_way(&queue->context->pool, code));
     if (made->mem)
         made->host = map_now(queue->context, made->mem, made->bytes, &call, &code);
     if (!made->host) {

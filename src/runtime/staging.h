@@ -5,7 +5,8 @@
 #ifndef HUSK_RUNTIME_STAGING_H
 #define HUSK_RUNTIME_STAGING_H
 
-#include "runtime/internal.h"
+#include "base/error.h"
+#include "runtime/queue_struct.h"
 
 /* Pinned memory of at least bytes that no command uses, from *host on, and the piece that it is part of. */
 husk_status husk__staging_take(husk_queue *queue, uint64_t bytes, husk__staging **staging, void **host,

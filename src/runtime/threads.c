@@ -8,8 +8,10 @@
 #include "os/private.h"
 #include "os/process.h"
 #include "os/thread.h"
-#include "runtime/call.h"
-#include "runtime/internal.h"
+#include "runtime/begin.h"
+#include "runtime/context_struct.h"
+#include "runtime/gather.h"
+#include "runtime/lost.h"
 
 // How many threads the driver computes with; or why they cannot be gathered.
 static husk_status count_threads(husk_context *context, size_t *count, const husk__scope *scope)

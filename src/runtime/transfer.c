@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Host to device and back, device to device, mapping and filling.
-#include "runtime/internal.h"
-
 #include <string.h>
 
-#include "runtime/call.h"
+#include "runtime/begin.h"
+#include "runtime/lost.h"
+#include "runtime/profile.h"
+#include "runtime/queue_struct.h"
 #include "runtime/staging.h"
+#include "runtime/watch.h"
 
 // The checks all transfers share.
 static husk_status begin(husk_queue *queue, const char *call, const husk_buffer *buffer,
@@ -27,13 +29,20 @@ static husk_status begin(husk_queue *queue, const char *call, const husk_buffer 
     return HUSK_OK;
 }
 
+// The command just enqueued uses the block, which may be NULL.
+static void note_use(husk_queue *queue, husk__block *block)
+{
+    if (block)
+        husk__block_used(block, queue->clock, husk__clock_tick(queue->clock));
+}
+
 // What has no name is not in the profile.
 static husk_status done(husk_queue *queue, const husk_buffer *buffer, const char *function, const char *name,
                         cl_int code, cl_event event, const husk__scope *scope)
 {
     if (code != CL_SUCCESS)
         return husk__opencl_failed(queue->context, scope, function, code);
-    husk__queue_used(queue, buffer->block);
+    note_use(queue, buffer->block);
     if (queue->profiling && name) {
         clRetainEvent(event);
         husk__profile_keep(queue, name, event);
@@ -142,7 +151,7 @@ static husk_status map(husk_queue *queue, husk_buffer *buffer, cl_map_flags flag
     do
         mapped = clEnqueueMapBuffer(queue->cl, buffer->block->mem, CL_TRUE, flags, (size_t)(buffer->offset + offset),
                                     (size_t)bytes, 0, NULL, &event, &code);
-    while (!mapped && husk__pool_gives_way(queue->context, code));
+    while (!mapped && husk__pool_gives_way(&queue->context->pool, code));
     husk_status status = done(queue, buffer, "clEnqueueMapBuffer", NULL, mapped ? CL_SUCCESS : code, event, scope);
     status = caught_up(queue, status, scope);
     if (status == HUSK_OK) {
@@ -151,7 +160,7 @@ static husk_status map(husk_queue *queue, husk_buffer *buffer, cl_map_flags flag
     } else if (mapped) {
         HUSK__ENQUEUE(code, queue, clEnqueueUnmapMemObject(queue->cl, buffer->block->mem, mapped, 0, NULL, NULL));
         if (code == CL_SUCCESS)
-            husk__queue_used(queue, buffer->block);
+            note_use(queue, buffer->block);
         else
             atomic_fetch_add(&buffer->block->maps, 1);
     }
@@ -220,7 +229,7 @@ husk_status husk_buffer_copy(husk_queue *queue, husk_buffer *from, uint64_t from
                   clEnqueueCopyBuffer(queue->cl, from->block->mem, to->block->mem, (size_t)source, (size_t)target,
                                       (size_t)bytes, 0, NULL, &event));
     if (code == CL_SUCCESS)
-        husk__queue_used(queue, from->block);
+        note_use(queue, from->block);
     return done(queue, to, "clEnqueueCopyBuffer", "copy", code, event, &scope);
 }
 

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Commands that may fail after they were enqueued: transfers, and waits for other queues. Their events alone say so;
 // clFinish, and on some drivers a blocking read, do not.
-#include "runtime/internal.h"
+#include "runtime/watch.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+#include "runtime/lost.h"
+#include "runtime/queue_struct.h"
 
 enum { FIRST_CAPACITY = 16 };
 

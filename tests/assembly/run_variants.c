@@ -29,7 +29,7 @@
 #include "cases/parse.h"
 #include "cases/suite.h"
 #include "cases/suites.h"
-#include "runtime/internal.h"
+#include "runtime/context_struct.h"
 #include "select/op.h"
 #include "worker/husk_contender.h"
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "runtime/internal.h"
+#include "runtime/cache.h"
 
 static const char KEY[] = "device driver -cl-std=CL1.2 source";
 

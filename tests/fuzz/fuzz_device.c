@@ -7,7 +7,7 @@
 #include <strings.h>
 
 #include "fuzz.h"
-#include "runtime/internal.h"
+#include "runtime/device.h"
 
 #define DEVICE(platform_, device_, name_, platform_name_, class_, available_) \
     {                                                                         \

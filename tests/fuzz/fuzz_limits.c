@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "runtime/internal.h"
+#include "runtime/device_traits.h"
 
 static const husk_device whole = {
     .traits = {.name = "a device",

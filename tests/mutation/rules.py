@@ -237,7 +237,7 @@ LOST_ONE = pattern(r"(?<=[\w\])]) [+-] 1\b(?![.\w])", "")
 WAITS = (r"\bCL_TRUE\b|\bclFinish\(\w[\w>-]*\)|\bclWaitForEvents\([^;()]*\)|\bhusk__clock_finish\([^;()]*\)"
          r"|\b1, &\w*(?:->)?(?:event|busy|wait\w*)\b(?=, )|\bclRetain\w+\([^;()]*\)")
 RELEASES = r"^\s+(?P<x>(?:clRelease\w+|husk_buffer_release|husk__clock_release|husk__block_release)\([^;]*\));"
-CACHES = (r"src/(runtime/(cache|program|kernel_object|kernel_source)"
+CACHES = (r"src/(runtime/(cache|programs?|kernel_object|kernel_source)"
           r"|select/(plan_cache|tuning|tuning_file|tuning_key|packed|key))\.c")
 
 RULES = [

@@ -20,7 +20,7 @@
 #include "cases/suite.h"
 #include "cases/suites.h"
 #include "os/amx.h"
-#include "runtime/internal.h"
+#include "runtime/context_struct.h"
 #include "select/op.h"
 #include "select/plan_cache.h"
 #include "stand_in.h"

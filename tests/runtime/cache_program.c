@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-#include "runtime/internal.h"
+#include "runtime/launch.h"
 #include "support/environment.h"
 #include "support/support.h"
 

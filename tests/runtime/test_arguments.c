@@ -14,7 +14,8 @@
 
 #include <husk/opencl.h>
 
-#include "runtime/internal.h"
+#include "runtime/context_struct.h"
+#include "runtime/launch.h"
 #include "support/environment.h"
 #include "support/support.h"
 

@@ -17,7 +17,8 @@
 #include "cache_program.h"
 #include "os/file_lock.h"
 #include "os/time.h"
-#include "runtime/internal.h"
+#include "runtime/context_struct.h"
+#include "runtime/launch.h"
 #include "support/environment.h"
 #include "support/support.h"
 

@@ -20,10 +20,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/hash.h"
 #include "cache_folder.h"
 #include "cache_mutation.h"
 #include "ref/random.h"
-#include "runtime/internal.h"
+#include "runtime/cache.h"
 #include "support/main.h"
 
 // ---- system calls and allocations, each of which fails once (--wrap) ----

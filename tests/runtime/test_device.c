@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "runtime/internal.h"
+#include "runtime/device.h"
 #include "support/environment.h"
 #include "support/support.h"
 

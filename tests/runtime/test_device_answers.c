@@ -8,7 +8,8 @@
 
 #include <husk/opencl.h>
 
-#include "runtime/internal.h"
+#include "runtime/device.h"
+#include "runtime/opencl_error.h"
 #include "support/environment.h"
 #include "support/support.h"
 

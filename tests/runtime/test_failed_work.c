@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "runtime/internal.h"
+#include "runtime/queue_struct.h"
 #include "support/gate.h"
 #include "support/support.h"
 

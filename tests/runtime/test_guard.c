@@ -11,7 +11,7 @@
 #include <husk/opencl.h>
 
 #include "runtime/call.h"
-#include "runtime/internal.h"
+#include "runtime/context_struct.h"
 #include "support/support.h"
 
 enum { BYTES = 1001, BAND = HUSK_GUARD_BYTES }; // amid a word

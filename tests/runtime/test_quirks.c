@@ -11,7 +11,9 @@
 
 #include <husk/husk.h>
 
-#include "runtime/internal.h"
+#include "runtime/context_struct.h"
+#include "runtime/launch.h"
+#include "runtime/quirk.h"
 #include "support/environment.h"
 #include "support/support.h"
 #include "support/wrong_kernels.h"

@@ -4,7 +4,7 @@
 # listed here with its reason, or it is a breach.
 #
 # opened_by, was_forked: the process that opened OpenCL first, and whether this is a child of it, whatever contexts it
-# makes: the driver's own state is process-wide (src/runtime/process.c).
+# makes: the driver's own state is process-wide (src/runtime/fork.c).
 set -eu
 LC_ALL=C
 export LC_ALL

@@ -1,22 +1,8 @@
 // SPDX-License-Identifier: MIT
-// What operators begin with: scopes, tensors bound to memory, overlap, scratch.
-#include "runtime/call.h"
+#include "runtime/bind.h"
 
 #include "base/tensor.h"
-#include "runtime/internal.h"
-
-husk_status husk__call_begin(husk_queue *queue, const char *call, husk__scope *scope)
-{
-    *scope = (husk__scope){call, queue ? &queue->error : NULL};
-    if (!queue)
-        return HUSK_INVALID_ARGUMENT;
-    const husk_status status = husk__refuse_forked(scope);
-    if (status != HUSK_OK)
-        return status;
-    if (atomic_load_explicit(&queue->context->is_lost, memory_order_relaxed))
-        return husk__context_lost(queue->context, scope, "");
-    return HUSK_OK;
-}
+#include "runtime/queue_struct.h"
 
 husk_status husk__tensor_bind(husk_queue *queue, const husk_tensor *tensor, const char *argument,
                               const husk__scope *scope)
@@ -41,26 +27,6 @@ husk_status husk__tensor_bind(husk_queue *queue, const husk_tensor *tensor, cons
         return husk__reject(scope, argument, "reaches element %llu of its buffer, which holds %llu",
                             (unsigned long long)tensor->offset + elements, (unsigned long long)capacity);
     return HUSK_OK;
-}
-
-husk_status husk__dtype_check(husk_context *context, husk_dtype dtype, const char *argument,
-                              const husk__scope *scope)
-{
-    bool has = true;
-    const husk_status status =
-        dtype == HUSK_F64 ? husk__context_probe(context, HUSK_FEATURE_F64, &has, scope) : HUSK_OK;
-    if (status != HUSK_OK)
-        return status;
-    if (!has)
-        return husk__fail(scope, HUSK_UNSUPPORTED, "%s: is f64, which this device does not compute in", argument);
-    return HUSK_OK;
-}
-
-husk_status husk__tensor_check_real(husk_queue *queue, const husk_tensor *tensor, const char *argument,
-                                    const husk__scope *scope)
-{
-    const husk_status status = husk__tensor_check_number(tensor, argument, scope);
-    return status == HUSK_OK ? husk__dtype_check(queue->context, tensor->dtype, argument, scope) : status;
 }
 
 // Bytes [first, past) that a tensor may touch in its block's memory.
@@ -117,44 +83,4 @@ husk_status husk__refuse_partial_overlap(const husk_tensor *output, const char *
     if (overlap(output, other) && !same_view(output, other))
         return husk__reject(scope, output_name, "overlaps %s without being the same view", other_name);
     return HUSK_OK;
-}
-
-// ---- scratch ----
-
-// Between guard bands every call has memory of exactly its size, which nothing has written.
-static bool serves(const husk_queue *queue, const husk_buffer *kept, uint64_t bytes)
-{
-    const bool is_guarded = kept && kept->block->band > 0;
-    return bytes <= husk_buffer_size(kept) && !is_guarded && atomic_load(&queue->context->guards.band) == 0;
-}
-
-husk_status husk__scratch_begin(husk_queue *queue, uint64_t bytes, husk__scratch *scratch,
-                                const husk__scope *scope)
-{
-    scratch->buffer = NULL;
-    if (queue->scratch_level >= HUSK__SCRATCH_LEVELS)
-        return husk__fail(scope, HUSK_INTERNAL, "scratch memory is nested too deeply");
-    // Each level's buffer stays with the queue until a larger one is asked for; the commands that still use the
-    // old one are noted at its block, so the pool does not hand it out too early.
-    husk_buffer **kept = &queue->scratch[queue->scratch_level];
-    if (bytes > 0 && !serves(queue, *kept, bytes)) {
-        husk_buffer *grown;
-        husk_buffer_release(*kept);
-        *kept = NULL;
-        husk_error error = {0};
-        husk_status status = husk_buffer_create(queue->context, bytes, &grown, &error);
-        if (status != HUSK_OK)
-            return husk__fail_opencl(scope, status, error.opencl_code, "workspace of %llu bytes: %s",
-                                     (unsigned long long)bytes, error.text);
-        *kept = grown;
-    }
-    ++queue->scratch_level;
-    scratch->buffer = bytes > 0 ? *kept : NULL;
-    return HUSK_OK;
-}
-
-void husk__scratch_end(husk_queue *queue, husk__scratch *scratch)
-{
-    --queue->scratch_level;
-    scratch->buffer = NULL;
 }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Which process has opened OpenCL: the one thing that is the process' own and no context's.
+#include "runtime/fork.h"
+
+#include <stdatomic.h>
+
 #include "os/process.h"
-#include "runtime/internal.h"
 
 // The system's number of the process that made the first call to OpenCL; 0: nobody yet. Numbers are given again, also
 // to a child in a name space of its own, so it is for the text alone.
