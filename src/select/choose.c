@@ -128,19 +128,3 @@ husk_status husk__rank(const husk__op *op, const void *problem, const husk_devic
         take_least(&aside, ranking);
     return wanted && !is_known ? unknown_variant(op, wanted, scope) : HUSK_OK;
 }
-
-bool husk__variant_from_list(const char *list, const char *op, char *wanted, size_t capacity)
-{
-    size_t length = strlen(op);
-    while (list && *list) {
-        size_t item = strcspn(list, ",");
-        if (item > length + 1 && strncmp(list, op, length) == 0 && list[length] == ':' &&
-            item - length - 1 < capacity) {
-            memcpy(wanted, list + length + 1, item - length - 1);
-            wanted[item - length - 1] = 0;
-            return true;
-        }
-        list += item + (list[item] == ',');
-    }
-    return false;
-}

@@ -35,7 +35,4 @@ husk_status husk__rank(const husk__op *op, const void *problem, const husk_devic
                        const char *wanted, bool is_named, husk__limit limit, husk__ranking *ranking,
                        const husk__scope *scope);
 
-/* The part of a list such as "conv:winograd_4x4,gemm:tiled:64x64" that is about op; false where there is none. */
-bool husk__variant_from_list(const char *list, const char *op, char *wanted, size_t capacity);
-
 #endif

@@ -1,18 +1,13 @@
 // SPDX-License-Identifier: MIT
-// The table of matrix engines, the choice among them, and what a context has found out.
+// The table of matrix engines, and which of them devices may have.
 #include "select/engine.h"
 
 #include <math.h>
-#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "os/amx.h"
 #include "os/environment.h"
-#include "runtime/call.h"
-#include "select/plan.h"
-#include "select/plan_cache.h"
+#include "runtime/pocl.h"
 
 // ---- the table ----
 
@@ -92,7 +87,7 @@ static bool claims_all(const husk_device_traits *traits)
 // Half as many threads, each with 256 registers: in 128 nearly all of these kernels spill. Devices with DPAS have both.
 #define ALL_REGISTERS " -cl-intel-256-GRF-per-thread"
 
-static const husk__engine rows[] = {
+const husk__engine husk__engines[HUSK__ENGINES] = {
     FRAGMENTS("nv_mma", claims_nv, NV_MMA, "-DENGINE_NV_MMA", 32, SHARES(64, 32, 32, 32, 16, 16),
               COPIES(64, 64, 32, 32)),
     FRAGMENTS("amd_mfma", claims_cdna, MFMA, "-DENGINE_AMD_MFMA", 64, SHARES(64, 64, 32, 32, 32, 16)),
@@ -110,8 +105,6 @@ static const husk__engine rows[] = {
     SOFT("soft_intel_dpas_8", DPAS, "-DENGINE_INTEL_DPAS", 8, SHARES(32, 16, 16, 16, 16, 8)),
     TILES("soft_amx", claims_all, .is_soft = true, .options = "-DENGINE_SOFT"),
 };
-
-enum { ENGINES = sizeof rows / sizeof *rows };
 
 // What the products are called, their -D option, and what they lose before anything is added, in units of 2^-24.
 static const struct {
@@ -169,6 +162,11 @@ bool husk__product_is_of_bytes(husk__product product)
     return product == HUSK__PRODUCT_I8 || product == HUSK__PRODUCT_U8;
 }
 
+const char *husk__product_name(husk__product product)
+{
+    return products[product].name;
+}
+
 double husk__engine_error_factor(const husk__engine *engine, husk__product product, int64_t k)
 {
     enum { LEAST_STEPS = 4, EPILOGUE = 4, SPLITS = 16 };
@@ -193,7 +191,7 @@ bool husk__engine_is_listed(const char *list, const char *name)
     return false;
 }
 
-static bool is_allowed(const husk__engine *engine)
+bool husk__engine_is_allowed(const husk__engine *engine)
 {
     const char *list = husk__environment("HUSK_ENGINES");
     return list ? husk__engine_is_listed(list, engine->name) : !engine->is_soft;
@@ -223,10 +221,11 @@ size_t husk__engine_products(husk_dtype dtype, husk_precision precision, husk__p
     return count;
 }
 
-static bool may_be(const husk__engine *engine, husk__engine_kind kind, husk__product product,
-                   const husk_device_traits *traits)
+bool husk__engine_may_be(const husk__engine *engine, husk__engine_kind kind, husk__product product,
+                         const husk_device_traits *traits)
 {
-    return engine->kind == kind && (engine->products >> product & 1) && engine->claims(traits) && is_allowed(engine);
+    return engine->kind == kind && (engine->products >> product & 1) && engine->claims(traits) &&
+           husk__engine_is_allowed(engine);
 }
 
 const husk__engine *husk__engine_claimed(husk__engine_kind kind, const husk_device_traits *traits, husk_dtype dtype,
@@ -235,191 +234,8 @@ const husk__engine *husk__engine_claimed(husk__engine_kind kind, const husk_devi
     husk__product wanted[HUSK__ENGINE_WANTED];
     const size_t count = husk__engine_products(dtype, precision, wanted);
     for (size_t p = 0; p < count; ++p)
-        for (size_t e = 0; e < ENGINES; ++e)
-            if (may_be(&rows[e], kind, wanted[p], traits))
-                return &rows[e];
+        for (size_t e = 0; e < HUSK__ENGINES; ++e)
+            if (husk__engine_may_be(&husk__engines[e], kind, wanted[p], traits))
+                return &husk__engines[e];
     return NULL;
-}
-
-// ---- which are there ----
-
-struct husk__engine_states {
-    pthread_mutex_t lock; // held while an engine is probed
-    signed char known[ENGINES][HUSK__PRODUCTS]; // 0 not probed yet, 1 right, -1 not
-    char reasons[ENGINES][HUSK__ENGINE_REASON]; // of the first refusal
-};
-
-static void warn_of_strangers(husk_context *context)
-{
-    const char *list = husk__environment("HUSK_ENGINES");
-    while (list && *list) {
-        const size_t length = strcspn(list, ",");
-        char item[64];
-        snprintf(item, sizeof item, "%.*s", (int)(length < sizeof item ? length : sizeof item - 1), list);
-        bool is_known = strcmp(item, "none") == 0 || strcmp(item, "portable") == 0;
-        for (size_t e = 0; e < ENGINES; ++e)
-            is_known = is_known || husk__engine_is_listed(item, rows[e].name);
-        if (!is_known)
-            husk__log_write(husk__context_log(context), HUSK_LOG_WARNING, "HUSK_ENGINES: \"%s\" is no engine", item);
-        list += length + (list[length] == ',');
-    }
-}
-
-husk__engine_states *husk__engine_states_create(husk_context *context)
-{
-    husk__engine_states *states = calloc(1, sizeof *states);
-    if (!states)
-        return NULL;
-    pthread_mutex_init(&states->lock, NULL);
-    warn_of_strangers(context);
-    return states;
-}
-
-void husk__engine_states_destroy(husk__engine_states *states)
-{
-    if (!states)
-        return;
-    pthread_mutex_destroy(&states->lock);
-    free(states);
-}
-
-void husk__engine_states_assume(husk__engine_states *states)
-{
-    pthread_mutex_lock(&states->lock);
-    memset(states->known, 1, sizeof states->known);
-    pthread_mutex_unlock(&states->lock);
-}
-
-static void note_reason(husk_context *context, husk__engine_states *states, size_t e, husk__product product,
-                        const char *reason)
-{
-    husk__log_write(husk__context_log(context), HUSK_LOG_WARNING, "engine %s is not used for %s: %s", rows[e].name,
-                    products[product].name, reason);
-    if (!states->reasons[e][0])
-        snprintf(states->reasons[e], sizeof states->reasons[e], "%s: %.180s", products[product].name, reason);
-}
-
-// A failure is the probe's, that could not be made: it says nothing of the engine, and it is asked again the next time.
-static husk_status ask(husk_context *context, husk__engine_states *states, size_t e, husk__product product,
-                       bool *is_ready, const husk__scope *scope)
-{
-    husk_status status = HUSK_OK;
-    pthread_mutex_lock(&states->lock);
-    signed char *known = &states->known[e][product];
-    if (*known == 0) {
-        char reason[HUSK__ENGINE_REASON] = "";
-        husk_error error = {0};
-        const husk__scope own = {scope->call, &error};
-        const char *refusal = rows[e].permit ? rows[e].permit() : NULL;
-        bool is_right = false;
-        if (refusal)
-            snprintf(reason, sizeof reason, "%s", refusal);
-        else
-            status = husk__engine_probe(context, &rows[e], product, &is_right, reason, &own);
-        if (status == HUSK_OK)
-            *known = is_right ? 1 : -1;
-        else if (scope->error)
-            *scope->error = error;
-        if (!is_right)
-            note_reason(context, states, e, product, status == HUSK_OK ? reason : error.text);
-    }
-    *is_ready = *known > 0;
-    pthread_mutex_unlock(&states->lock);
-    return status;
-}
-
-husk_status husk__engine_find(husk_context *context, husk__engine_kind kind, husk_dtype dtype,
-                              husk_precision precision, const husk__engine **engine, husk__product *product,
-                              const husk__scope *scope)
-{
-    husk__product wanted[HUSK__ENGINE_WANTED];
-    husk__plan_cache *cache = husk__plan_cache_of(context);
-    if (!cache)
-        return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for what is known of engines");
-    const size_t count = husk__engine_products(dtype, precision, wanted);
-    for (size_t p = 0; p < count; ++p)
-        for (size_t e = 0; e < ENGINES; ++e) {
-            bool is_ready;
-            *engine = &rows[e];
-            *product = wanted[p];
-            if (!may_be(&rows[e], kind, wanted[p], husk_context_traits(context)))
-                continue;
-            const husk_status status =
-                ask(context, husk__plan_cache_engines(cache), e, wanted[p], &is_ready, scope);
-            if (status != HUSK_OK || is_ready)
-                return status;
-        }
-    return husk__fail(scope, HUSK_UNSUPPORTED, "no matrix engine of this device passed its probe");
-}
-
-husk_status husk__engine_configure(husk_plan *plan, husk_dtype dtype, husk_precision precision, int32_t tile, int64_t k,
-                                   husk__text *options, int64_t *items, const husk__scope *scope)
-{
-    const husk__engine *engine;
-    husk__product product;
-    const husk_status status =
-        husk__engine_find(plan->context, HUSK__ENGINE_FRAGMENTS, dtype, precision, &engine, &product, scope);
-    if (status != HUSK_OK)
-        return status;
-    if (tile & HUSK__ENGINE_ASYNC && !engine->copies) // the one that was claimed has not passed its probe
-        return husk__fail(scope, HUSK_UNSUPPORTED, "engine %s has no asynchronous copies", engine->name);
-    husk__engine_options(engine, product, tile, options);
-    *items = husk__engine_items(engine, tile);
-    plan->error_factor = husk__engine_error_factor(engine, product, k);
-    return HUSK_OK;
-}
-
-// ---- public ----
-
-const char *husk_engine_name(size_t index)
-{
-    return index < ENGINES ? rows[index].name : NULL;
-}
-
-const char *husk_engine_state_name(husk_engine_state state)
-{
-    static const char *const names[] = {"absent", "off", "refused", "ready"};
-    return (unsigned)state < sizeof names / sizeof *names ? names[state] : "unknown";
-}
-
-static husk_engine_state answer(husk_engine_state state, const char *why, char *text, size_t capacity)
-{
-    if (text && capacity > 0)
-        snprintf(text, capacity, "%s", why);
-    return state;
-}
-
-husk_engine_state husk_context_engine(husk_context *context, size_t index, char *text, size_t capacity)
-{
-    if (!context || index >= ENGINES)
-        return answer(HUSK_ENGINE_ABSENT, "no such engine", text, capacity);
-    const husk__engine *engine = &rows[index];
-    husk__plan_cache *cache = husk__plan_cache_of(context);
-    if (!engine->claims(husk_context_traits(context)))
-        return answer(HUSK_ENGINE_ABSENT, "not one of this device's", text, capacity);
-    if (husk_context_status(context) == HUSK_UNSUPPORTED)
-        return answer(HUSK_ENGINE_REFUSED, "this process was forked from one that had opened OpenCL", text,
-                      capacity);
-    if (!cache)
-        return answer(HUSK_ENGINE_REFUSED, "there is no host memory for its probe", text, capacity);
-    if (!is_allowed(engine))
-        return answer(HUSK_ENGINE_OFF, engine->is_soft ? "for tests" : "HUSK_ENGINES leaves it out", text, capacity);
-    husk__engine_states *states = husk__plan_cache_engines(cache);
-    const husk__scope scope = {"husk_context_engine", NULL};
-    char right[128] = "";
-    for (int p = 0; p < HUSK__PRODUCTS; ++p) {
-        bool is_ready = false;
-        if (engine->products >> p & 1)
-            ask(context, states, index, (husk__product)p, &is_ready, &scope);
-        if (is_ready) {
-            strcat(right, *right ? " " : "");
-            strcat(right, products[p].name);
-        }
-    }
-    if (*right)
-        return answer(HUSK_ENGINE_READY, right, text, capacity);
-    pthread_mutex_lock(&states->lock);
-    answer(HUSK_ENGINE_REFUSED, states->reasons[index], text, capacity);
-    pthread_mutex_unlock(&states->lock);
-    return HUSK_ENGINE_REFUSED;
 }

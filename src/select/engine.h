@@ -63,7 +63,8 @@ struct husk__engine {
     int32_t async_share[HUSK__ENGINE_ASYNC_SIZES][2];
 };
 
-extern const husk__engine *const husk__engines[]; /* ends with NULL */
+enum { HUSK__ENGINES = 14 };
+extern const husk__engine husk__engines[HUSK__ENGINES];
 
 /*
  * The products that compute a multiplication of this dtype (of bytes A's) in this precision (resolved), best first.
@@ -72,6 +73,12 @@ size_t husk__engine_products(husk_dtype dtype, husk_precision precision, husk__p
 
 /* Whether the list of HUSK_ENGINES has a name, or the first words of one: "amd_wmma" is amd_wmma_gfx12, too. */
 bool husk__engine_is_listed(const char *list, const char *name);
+
+/* Whether HUSK_ENGINES lets it be used. */
+bool husk__engine_is_allowed(const husk__engine *engine);
+/* Whether such devices may have it, and HUSK_ENGINES lets it be used, for this product. */
+bool husk__engine_may_be(const husk__engine *engine, husk__engine_kind kind, husk__product product,
+                         const husk_device_traits *traits);
 
 /* The first engine of a kind that such devices may have and HUSK_ENGINES lets be used, for one of these products. */
 const husk__engine *husk__engine_claimed(husk__engine_kind kind, const husk_device_traits *traits, husk_dtype dtype,
@@ -99,6 +106,8 @@ husk_status husk__engine_configure(husk_plan *plan, husk_dtype dtype, husk_preci
 int32_t husk__engine_steps(husk__product product);
 /* Whether it is of bytes: sums are i32 then, and exact. */
 bool husk__product_is_of_bytes(husk__product product);
+/* "bf16x3" */
+const char *husk__product_name(husk__product product);
 
 /*
  * The bound of a sum of k products, see husk_plan_error_factor. Splitting: 3 * 2^-16 for BF16X3 (low * low, and what
@@ -115,12 +124,5 @@ double husk__engine_error_factor(const husk__engine *engine, husk__product produ
  */
 husk_status husk__engine_probe(husk_context *context, const husk__engine *engine, husk__product product,
                                bool *is_right, char reason[HUSK__ENGINE_REASON], const husk__scope *scope);
-
-/* What a context knows of its engines. */
-typedef struct husk__engine_states husk__engine_states;
-husk__engine_states *husk__engine_states_create(husk_context *context);
-void husk__engine_states_destroy(husk__engine_states *states);
-/* Every engine counts as right: to list programs on a device that computes nothing. */
-void husk__engine_states_assume(husk__engine_states *states);
 
 #endif

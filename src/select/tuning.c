@@ -8,14 +8,12 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "base/params.h"
 #include "base/text.h"
 #include "os/environment.h"
 #include "os/folder.h"
 #include "os/private.h"
 #include "os/read_file.h"
-#include "runtime/call.h"
-#include "select/plan_cache.h"
+#include "runtime/context.h"
 #include "select/tuning_file.h"
 #include "select/tuning_key.h"
 
@@ -415,7 +413,7 @@ bool husk__tuning_is_wrong(husk__tuning *tuning, const husk__op *op, const husk_
     return is_told;
 }
 
-// ---- the public calls ----
+// ---- what a program loads ----
 
 static husk_status load_text(husk__tuning *tuning, const char *name, const char *text, size_t size,
                              const husk__scope *scope)
@@ -468,52 +466,28 @@ static husk_status load_folder(husk__tuning *tuning, const char *path, const hus
     return status;
 }
 
-husk_status husk_context_load_tuning(husk_context *context, const husk_tuning_params *given,
-                                     husk_error *error)
+husk_status husk__tuning_load(husk__tuning *tuning, const husk_tuning_params *params, const husk__scope *scope)
 {
-    husk__scope scope;
-    husk_tuning_params params;
-    husk_status status = husk__context_call_begin(context, "husk_context_load_tuning", error, &scope);
-    if (status == HUSK_OK)
-        status = husk__params_read(&params, sizeof params, "HUSK_TUNING_PARAMS", given, &scope);
-    if (status != HUSK_OK)
-        return status;
-    if (!params.path == !params.text)
-        return husk__reject(&scope, "params", "one of path and text is wanted");
-    husk__plan_cache *cache = husk__plan_cache_of(context);
-    if (!cache)
-        return husk__fail(&scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a database");
-    husk__tuning *tuning = husk__plan_cache_tuning(cache);
+    husk_status status;
     pthread_mutex_lock(&tuning->lock);
     if (!read_all(tuning)) // what is loaded now comes before it
-        status = husk__fail(&scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for the databases that are there");
-    else if (params.text)
-        status = load_text(tuning, "text", params.text,
-                           params.text_size ? params.text_size : strlen(params.text), &scope);
-    else if (husk__is_directory(params.path))
-        status = load_folder(tuning, params.path, &scope);
+        status = husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for the databases that are there");
+    else if (params->text)
+        status = load_text(tuning, "text", params->text,
+                           params->text_size ? params->text_size : strlen(params->text), scope);
+    else if (husk__is_directory(params->path))
+        status = load_folder(tuning, params->path, scope);
     else
-        status = load_file(tuning, params.path, &scope);
+        status = load_file(tuning, params->path, scope);
     pthread_mutex_unlock(&tuning->lock);
-    husk__plan_cache_forget(cache);
     return status;
 }
 
-husk_status husk_context_tuning_stats(husk_context *context, husk_tuning_stats *stats, husk_error *error)
+bool husk__tuning_count(husk__tuning *tuning, husk_tuning_stats *stats)
 {
-    husk__scope scope;
-    husk_status status = husk__context_call_begin(context, "husk_context_tuning_stats", error, &scope);
-    if (status != HUSK_OK)
-        return status;
-    if (!stats)
-        return husk__reject(&scope, "stats", "is NULL");
-    husk__plan_cache *cache = husk__plan_cache_of(context);
-    if (!cache)
-        return husk__fail(&scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a database");
-    husk__tuning *tuning = husk__plan_cache_tuning(cache);
     pthread_mutex_lock(&tuning->lock);
     const bool is_read = read_all(tuning);
     *stats = tuning->stats;
     pthread_mutex_unlock(&tuning->lock);
-    return is_read ? HUSK_OK : husk__fail(&scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for the databases");
+    return is_read;
 }

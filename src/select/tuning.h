@@ -7,7 +7,8 @@
 
 #include <husk/tuning.h>
 
-#include "select/plan.h"
+#include "base/error.h"
+#include "select/op.h"
 
 typedef struct husk__tuning husk__tuning;
 
@@ -42,5 +43,10 @@ bool husk__tuning_is_wrong(husk__tuning *tuning, const husk__op *op, const husk_
 bool husk__tuning_kernels_of(husk__tuning *tuning, const husk__op *op, char hash[33]);
 /* One of all operators' hashes. False for want of memory. */
 bool husk__tuning_all_kernels(husk__tuning *tuning, char hash[33]);
+
+/* Read what the program gives, a database or a folder of them: all or nothing. One of path and text is set. */
+husk_status husk__tuning_load(husk__tuning *tuning, const husk_tuning_params *params, const husk__scope *scope);
+/* How many entries there are. False for want of memory. */
+bool husk__tuning_count(husk__tuning *tuning, husk_tuning_stats *stats);
 
 #endif

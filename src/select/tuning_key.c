@@ -10,14 +10,6 @@
 #include "os/environment.h"
 #include "runtime/kernel_source.h"
 
-void husk__class_size(husk__text *text, const char *name, int64_t size)
-{
-    int64_t bucket = 1;
-    while (bucket <= size / 2)
-        bucket *= 2;
-    husk__text_format(text, " %s=%lld%s", name, (long long)(size > 0 ? bucket : 0), size > 1 ? "+" : "");
-}
-
 // ---- the device ----
 
 static bool is_cpu(const husk_device_traits *traits)

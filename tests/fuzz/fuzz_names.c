@@ -9,6 +9,7 @@
 #include "fuzz.h"
 #include "select/choose.h"
 #include "select/engine.h"
+#include "select/preferences.h"
 
 // ---- the second opinion: each item as a text of its own ----
 
@@ -125,7 +126,7 @@ void fuzz_target(const char *text, size_t size)
     (void)size;
     expect_engines(text);
     for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
-        expect_variant(text, ops[i], 96); // select/plan.c's
+        expect_variant(text, ops[i], 96); // select/plan_make.c's
         expect_variant(text, ops[i], 8);
     }
     expect_rows(text);

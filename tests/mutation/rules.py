@@ -238,7 +238,7 @@ WAITS = (r"\bCL_TRUE\b|\bclFinish\(\w[\w>-]*\)|\bclWaitForEvents\([^;()]*\)|\bhu
          r"|\b1, &\w*(?:->)?(?:event|busy|wait\w*)\b(?=, )|\bclRetain\w+\([^;()]*\)")
 RELEASES = r"^\s+(?P<x>(?:clRelease\w+|husk_buffer_release|husk__clock_release|husk__block_release)\([^;]*\));"
 CACHES = (r"src/(runtime/(cache|programs?|kernel_object|kernel_source)"
-          r"|select/(plan_cache|tuning|tuning_file|tuning_key|packed|key))\.c")
+          r"|select/(plan_cache|rejections|tuning|tuning_file|tuning_key|packed|key))\.c")
 
 RULES = [
     Rule("dropped_barrier", KERNEL, "races", pattern(r"\bbarrier\([A-Z_| ]+\)", "")),

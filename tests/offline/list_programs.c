@@ -22,7 +22,7 @@
 #include "os/amx.h"
 #include "runtime/context_struct.h"
 #include "select/op.h"
-#include "select/plan_cache.h"
+#include "select/state.h"
 #include "stand_in.h"
 #include "worker/husk_contender.h"
 
@@ -345,7 +345,7 @@ static void claim_engines(husk_context *context)
 {
     for (size_t i = 0; husk_engine_name(i); ++i)
         husk_context_engine(context, i, NULL, 0);
-    husk__engine_states_assume(husk__plan_cache_engines(husk__plan_cache_of(context)));
+    husk__engine_states_assume(husk__select_state_of(context)->engines);
 }
 
 static void open_session(bench_husk_session *s)

@@ -8,7 +8,8 @@
 
 #include "select/choose.h"
 #include "select/plan.h"
-#include "select/plan_cache.h"
+#include "select/preferences.h"
+#include "select/state.h"
 #include "support/environment.h"
 #include "support/main.h"
 
@@ -597,7 +598,7 @@ END_TEST
 
 static bool is_rejected(const husk__variant *variant)
 {
-    return husk__plan_cache_is_rejected(husk__plan_cache_of(context), variant, &variant->configurations[0]);
+    return husk__rejections_have(&husk__select_state_of(context)->rejections, variant, &variant->configurations[0]);
 }
 
 // Another problem of the operator, that nothing computes, is no reason to ask again.
@@ -608,7 +609,8 @@ START_TEST(what_nothing_computes_brings_nothing_refused_back)
     husk_plan *plan;
     if (!is_cpu())
         return;
-    husk__plan_cache_reject(husk__plan_cache_of(context), &even, &wide[0]);
+    husk__select_state *state = husk__select_state_of(context);
+    husk__rejections_add(&state->rejections, state->plans, &even, &wide[0]);
     ck_assert(is_rejected(&even));
     ck_assert_int_eq(husk__plan_find(context, &picky, &odd, &wish, &plan, &scope), HUSK_UNSUPPORTED);
     ck_assert(is_rejected(&even));
@@ -659,7 +661,7 @@ START_TEST(a_plan_that_is_refused_again_disturbs_nothing)
     husk_context_program_stats(context, &now);
     ck_assert_uint_eq(now.plans, before.plans);
     ck_assert(is_rejected(&refused));
-    ck_assert(husk__plan_cache_pardon(husk__plan_cache_of(context), &refusing));
+    ck_assert(husk__rejections_pardon(&husk__select_state_of(context)->rejections, &refusing));
     ck_assert(!is_rejected(&refused)); // it stood there once
     husk_plan_release(plan);
 }

@@ -14,7 +14,7 @@
 #include "os/private.h"
 #include "os/read_file.h"
 #include "select/plan.h"
-#include "select/plan_cache.h"
+#include "select/state.h"
 #include "select/tuning.h"
 #include "select/tuning_file.h"
 #include "select/tuning_key.h"
@@ -379,7 +379,7 @@ START_TEST(loading_chooses_anew)
     husk_plan_release(held);
 
     // One that was chosen before and comes to the cache afterwards is not kept.
-    husk__plan_cache *cache = husk__plan_cache_of(context);
+    husk__plan_cache *cache = husk__select_state_of(context)->plans;
     husk__key key = {.size = 1};
     uint64_t age = husk__plan_cache_age(cache);
     plan = create(3, NULL, 0);
@@ -682,7 +682,7 @@ END_TEST
 START_TEST(kernels_that_cannot_be_read_are_no_want_of_memory)
 {
     char hash[33];
-    husk__tuning *tuning = husk__plan_cache_tuning(husk__plan_cache_of(context));
+    husk__tuning *tuning = husk__select_state_of(context)->tuning;
     test_setenv("HUSK_KERNEL_DIR", folder); // which is empty
     for (int i = 0; i < 2; ++i) {
         ck_assert(husk__tuning_kernels_of(tuning, husk__op_find("pool"), hash));
