@@ -8,7 +8,7 @@
 #include "cases/ops.h"
 #include "cases/size.h"
 #include "common/text.h"
-#include "os/host.h"
+#include "system/host.h"
 
 // f32 numbers as the dtype, narrower or wider, holds them.
 static bool narrow(bench_array *array, husk_dtype dtype)

@@ -8,7 +8,7 @@
 #include "cases/list.h"
 #include "common/embedded.h"
 #include "common/text.h"
-#include "os/input.h"
+#include "system/input.h"
 
 #define FOLDER     "suites/"
 #define MAX_SUITES 64

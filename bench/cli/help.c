@@ -8,7 +8,7 @@
 #include "cases/ops.h"
 #include "cli/table.h"
 #include "common/text.h"
-#include "os/terminal.h"
+#include "system/terminal.h"
 
 static void print_usage(const bench_cli_command *command)
 {

@@ -7,7 +7,7 @@
 #include "cases/suites.h"
 #include "cli/table.h"
 #include "common/text.h"
-#include "os/output.h"
+#include "system/output.h"
 
 #define MAX_TIME     120.0
 #define COMPILE_TIME 600.0

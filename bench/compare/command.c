@@ -15,8 +15,8 @@
 #include "compare/devices.h"
 #include "compare/history.h"
 #include "compare/show.h"
-#include "os/output.h"
-#include "os/terminal.h"
+#include "system/output.h"
+#include "system/terminal.h"
 #include "record/result_file.h"
 
 typedef struct session {

@@ -9,7 +9,7 @@
 #include "common/stats.h"
 #include "common/text.h"
 #include "compare/rows.h"
-#include "os/terminal.h"
+#include "system/terminal.h"
 #include "record/result_file.h"
 
 const json_t *bench_device_of(const json_t *document, size_t device)

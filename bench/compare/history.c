@@ -12,7 +12,7 @@
 #include "common/json.h"
 #include "common/text.h"
 #include "compare/devices.h"
-#include "os/output.h"
+#include "system/output.h"
 #include "record/result_file.h"
 
 bool bench_history_folder(char folder[BENCH_PATH_TEXT], char reason[BENCH_REASON_TEXT])

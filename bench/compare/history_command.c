@@ -11,7 +11,7 @@
 #include "common/text.h"
 #include "compare/devices.h"
 #include "compare/history.h"
-#include "os/terminal.h"
+#include "system/terminal.h"
 #include "record/result_file.h"
 #include "record/rival.h"
 

@@ -8,7 +8,7 @@
 
 #include "common/json.h"
 #include "common/text.h"
-#include "os/terminal.h"
+#include "system/terminal.h"
 #include "record/result_file.h"
 
 // "+15.2%"; "~" for what cannot be told from noise.

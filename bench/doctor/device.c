@@ -17,9 +17,9 @@
 #include "doctor/patient.h"
 #include "doctor/speed.h"
 #include "doctor/threads.h"
-#include "os/interrupt.h"
-#include "os/terminal.h"
-#include "os/timer.h"
+#include "system/interrupt.h"
+#include "system/terminal.h"
+#include "system/timer.h"
 #include "verify/check.h"
 
 #define CHECK_SECONDS 60.0

@@ -17,9 +17,9 @@
 #include "doctor/machine.h"
 #include "doctor/node.h"
 #include "doctor/system.h"
-#include "os/interrupt.h"
-#include "os/process.h"
-#include "os/terminal.h"
+#include "system/interrupt.h"
+#include "system/process.h"
+#include "system/terminal.h"
 
 // ---- what people read ----
 

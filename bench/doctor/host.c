@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "doctor/access.h"
-#include "os/environment.h"
-#include "os/host.h"
+#include "system/environment.h"
+#include "system/host.h"
 
 #define MOST_VARIABLES 64
 

@@ -11,9 +11,9 @@
 
 #include "common/json.h"
 #include "doctor/vendors.h"
-#include "os/interrupt.h"
-#include "os/process.h"
-#include "os/terminal.h"
+#include "system/interrupt.h"
+#include "system/process.h"
+#include "system/terminal.h"
 
 // ---- which there are ----
 

@@ -9,10 +9,10 @@
 
 #include "common/json.h"
 #include "doctor/address.h"
-#include "os/child.h"
-#include "os/interrupt.h"
-#include "os/process.h"
-#include "os/terminal.h"
+#include "system/child.h"
+#include "system/interrupt.h"
+#include "system/process.h"
+#include "system/terminal.h"
 
 static void tell_same_card(bench_doctor *d, const json_t *a, const json_t *b)
 {

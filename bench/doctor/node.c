@@ -15,9 +15,9 @@
 #include "common/json.h"
 #include "doctor/access.h"
 #include "doctor/machine.h"
-#include "os/interrupt.h"
-#include "os/process.h"
-#include "os/terminal.h"
+#include "system/interrupt.h"
+#include "system/process.h"
+#include "system/terminal.h"
 
 #define MOST_NODES 128
 

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "measure/row.h"
-#include "os/process.h"
+#include "system/process.h"
 
 bool bench_doctor_ask(bench_patient *p, const char *what, const char *key, double *value,
                       char reason[BENCH_REASON_TEXT])

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What the doctor does in a process of its own, since drivers crash and hang: load one driver and list it, open a
 // device file, list everything as a program would, or ask for a device's threads. It answers as a worker does
-// (bench/os/process.h): one line, and before it lines that say where it is.
+// (bench/system/process.h): one line, and before it lines that say where it is.
 #include "doctor/probe.h"
 
 #include <dlfcn.h>
@@ -14,7 +14,7 @@
 #include <husk/opencl.h>
 
 #include "doctor/access.h"
-#include "os/process.h"
+#include "system/process.h"
 #include "worker/husk_extra.h"
 
 // The first calls of every driver's table, in the order that cl_khr_icd lays down.

@@ -9,9 +9,9 @@
 
 #include "common/rank_test.h"
 #include "common/stats.h"
-#include "os/interrupt.h"
-#include "os/terminal.h"
-#include "os/timer.h"
+#include "system/interrupt.h"
+#include "system/terminal.h"
+#include "system/timer.h"
 
 #define HEAT_SECONDS 20.0
 #define HEAT_SHARE   0.25 // of a budget, where that is shorter than 80 s

@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "common/json.h"
-#include "os/host.h"
-#include "os/process.h"
-#include "os/terminal.h"
+#include "system/host.h"
+#include "system/process.h"
+#include "system/terminal.h"
 
 static bool leaves_threads_unbound(const bench_patient *p)
 {

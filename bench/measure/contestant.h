@@ -6,7 +6,7 @@
 #ifndef BENCH_MEASURE_CONTESTANT_H
 #define BENCH_MEASURE_CONTESTANT_H
 
-#include "os/process.h"
+#include "system/process.h"
 
 typedef struct bench_contestant {
     char name[32];

@@ -5,8 +5,8 @@
 
 #include <jansson.h>
 
-#include "os/process.h"
-#include "os/steps.h"
+#include "system/process.h"
+#include "system/steps.h"
 #include "worker/measure_peaks.h"
 
 /* How many steps it takes, and how many seconds usually. */

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "common/text.h"
-#include "os/terminal.h"
+#include "system/terminal.h"
 #include "worker/peaks.h"
 
 static void add_number(char *text, size_t size, const char *before, double value, const char *after)

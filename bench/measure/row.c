@@ -7,9 +7,9 @@
 
 #include "common/json.h"
 #include "common/text.h"
-#include "os/interrupt.h"
-#include "os/terminal.h"
-#include "os/timer.h"
+#include "system/interrupt.h"
+#include "system/terminal.h"
+#include "system/timer.h"
 #include "ref/random.h"
 #include "worker/requests.h"
 

@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "measure/contestant.h"
-#include "os/interrupt.h"
-#include "os/steps.h"
+#include "system/interrupt.h"
+#include "system/steps.h"
 
 static void remove_tree(const char *path, int depth)
 {

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "common/text.h"
-#include "os/output.h"
+#include "system/output.h"
 #include "record/result_file.h"
 
 #define ATTEMPTS 100 // at a file that is replaced while it is opened

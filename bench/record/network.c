@@ -10,7 +10,7 @@
 #include "cases/suites.h"
 #include "common/json.h"
 #include "common/text.h"
-#include "os/terminal.h"
+#include "system/terminal.h"
 #include "record/rival.h"
 
 #define MARK "# network "

@@ -10,7 +10,7 @@
 #include "common/json.h"
 #include "common/stats.h"
 #include "common/text.h"
-#include "os/input.h"
+#include "system/input.h"
 
 size_t bench_result_most = (size_t)1 << 30; // of a sweep of several days
 

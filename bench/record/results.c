@@ -9,10 +9,10 @@
 #include <unistd.h>
 
 #include "common/text.h"
-#include "os/host.h"
-#include "os/output.h"
-#include "os/terminal.h"
-#include "os/timer.h"
+#include "system/host.h"
+#include "system/output.h"
+#include "system/terminal.h"
+#include "system/timer.h"
 #include "record/network.h"
 #include "record/result_file.h"
 #include "record/resume.h"

@@ -8,8 +8,8 @@
 #include "common/json.h"
 #include "common/text.h"
 #include "measure/same_device.h"
-#include "os/environment.h"
-#include "os/host.h"
+#include "system/environment.h"
+#include "system/host.h"
 #include "record/result_file.h"
 
 // The options that decide what is measured and how, by their names in the document.

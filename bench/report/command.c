@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "compare/history.h"
-#include "os/output.h"
-#include "os/terminal.h"
+#include "system/output.h"
+#include "system/terminal.h"
 #include "record/result_file.h"
 #include "report/report.h"
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "compare/history.h"
-#include "os/output.h"
+#include "system/output.h"
 #include "record/result_file.h"
 #include "report/roofline_svg.h"
 

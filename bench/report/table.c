@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "common/text.h"
-#include "os/output.h"
-#include "os/terminal.h"
+#include "system/output.h"
+#include "system/terminal.h"
 #include "record/network.h"
 #include "record/result_file.h"
 #include "record/results.h"

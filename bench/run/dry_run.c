@@ -7,7 +7,7 @@
 
 #include "cases/ops.h"
 #include "common/json.h"
-#include "os/terminal.h"
+#include "system/terminal.h"
 #include "run/select.h"
 
 size_t bench_variant_count(const bench_case *c)

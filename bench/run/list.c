@@ -7,7 +7,7 @@
 
 #include "cases/suites.h"
 #include "common/text.h"
-#include "os/terminal.h"
+#include "system/terminal.h"
 #include "run/select.h"
 
 static int list_suites(void)

@@ -11,7 +11,7 @@
 #include "cases/parse.h"
 #include "cases/suites.h"
 #include "common/text.h"
-#include "os/terminal.h"
+#include "system/terminal.h"
 
 // Positional words: a word without '=' begins a case.
 static bool cases_of_words(const char *words, bench_suite *suite, char reason[BENCH_REASON_TEXT])

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "os/timer.h"
+#include "system/timer.h"
 
 #define RISE_SECONDS  0.5  // by when the clock of a device that has idled is what it was
 #define AGREEMENT     0.02 // two readings of one machine at one speed: 0.5% usually, on idle cores

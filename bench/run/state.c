@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "run/state.h"
 
-#include "os/timer.h"
+#include "system/timer.h"
 
 double bench_run_elapsed(const bench_run *r)
 {

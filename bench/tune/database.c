@@ -12,9 +12,9 @@
 #include <unistd.h>
 
 #include "common/text.h"
-#include "os/input.h"
-#include "os/output.h"
-#include "os/terminal.h"
+#include "system/input.h"
+#include "system/output.h"
+#include "system/terminal.h"
 
 #define SCHEMA "husk-tuning/1"
 #define LARGEST_FILE ((size_t)1 << 30)

@@ -37,7 +37,7 @@ json_t *bench_database_read(const char *path, char reason[BENCH_REASON_TEXT]);
 json_t *bench_database_parse(const char *text, size_t size, const char *name, char reason[BENCH_REASON_TEXT]);
 /* One entry a line, so that people can compare versions. */
 bool bench_database_print(FILE *file, const json_t *entries);
-/* As other outputs (bench/os/output.h), folders made where they lack. "-" is stdout. */
+/* As other outputs (bench/system/output.h), folders made where they lack. "-" is stdout. */
 bool bench_database_write(const char *path, const json_t *entries, char reason[BENCH_REASON_TEXT]);
 
 /* Put an entry in the place of the one with its identity, whatever that says. The reference is taken over. */

@@ -7,8 +7,8 @@
 
 #include "common/text.h"
 #include "measure/row.h"
-#include "os/interrupt.h"
-#include "os/timer.h"
+#include "system/interrupt.h"
+#include "system/timer.h"
 #include "ref/random.h"
 #include "tune/database.h"
 #include "worker/requests.h"

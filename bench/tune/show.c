@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "common/text.h"
-#include "os/terminal.h"
+#include "system/terminal.h"
 
 static void show_entry(const json_t *entry)
 {

@@ -11,7 +11,7 @@
 #include "cases/case.h"
 #include "common/json.h"
 #include "common/text.h"
-#include "os/output.h"
+#include "system/output.h"
 
 static void keep(bench_verify_results *r, json_t *object, const char *key, json_t *value)
 {

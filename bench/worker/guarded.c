@@ -7,7 +7,7 @@
 #include "cases/data.h"
 #include "cases/size.h"
 #include "common/text.h"
-#include "os/host.h"
+#include "system/host.h"
 
 // Devices that compute in the host's memory would take from others what they do not have.
 static bool has_room(const bench_case *c, char absent[BENCH_REASON_TEXT])

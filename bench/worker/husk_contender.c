@@ -12,7 +12,7 @@
 #include "cases/op.h"
 #include "cases/ops.h"
 #include "common/text.h"
-#include "os/timer.h"
+#include "system/timer.h"
 
 typedef struct husk_state {
     bench_husk_job job;
@@ -70,7 +70,7 @@ static bench_answer husk_open(const bench_open_options *options, void **session,
         s->status = husk_context_create(s->device, &params, &s->context, &s->error);
     if (s->status == HUSK_OK)
         s->status = husk_queue_create(s->context, NULL, &s->queue, &s->error);
-    // Elsewhere PoCL does it, as told by bench/os/child.c.
+    // Elsewhere PoCL does it, as told by bench/system/child.c.
     if (s->status == HUSK_OK && !getenv("POCL_AFFINITY"))
         husk_context_bind_threads(s->context, NULL, 0, NULL);
     s->open_ns = bench_now_ns() - start;

@@ -9,7 +9,7 @@
 #include "cases/data.h"
 #include "cases/parse.h"
 #include "common/text.h"
-#include "os/timer.h"
+#include "system/timer.h"
 #include "worker/husk_contender.h"
 #include "worker/measure_peaks.h"
 #include "worker/meter.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "common/text.h"
-#include "os/timer.h"
+#include "system/timer.h"
 #include "worker/peaks_more.h"
 
 #define FMA_PER_ROUND (12 * 4)

@@ -6,7 +6,7 @@
 
 #include "common/embedded.h"
 #include "common/text.h"
-#include "os/timer.h"
+#include "system/timer.h"
 
 const bench_move_kind bench_move_kinds[BENCH_MOVES] = {
     {"husk_bench_copy", 2, 0},

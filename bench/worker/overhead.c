@@ -9,7 +9,7 @@
 #include "cases/ops.h"
 #include "cases/parse.h"
 #include "common/stats.h"
-#include "os/timer.h"
+#include "system/timer.h"
 #include "worker/tape.h"
 
 #define CALLS         50  // in a batch

@@ -10,7 +10,7 @@
 #include "cases/parse.h"
 #include "cases/size.h"
 #include "common/text.h"
-#include "os/timer.h"
+#include "system/timer.h"
 #include "worker/husk_contender.h"
 
 #define ROUND_CHAINS   (12 * 4) // vectors that a round of a kernel works on

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "os/process.h"
+#include "system/process.h"
 
 json_t *bench_worker_answer(bench_answer answer, const char *reason)
 {

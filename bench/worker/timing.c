@@ -2,7 +2,7 @@
 #include "worker/timing.h"
 
 #include "common/stats.h"
-#include "os/timer.h"
+#include "system/timer.h"
 
 #define SAMPLE_NS    10000000u // a sample lasts at least 10 ms
 #define SAMPLE_TICKS 1000u     // or so many steps of the clock

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * bench/worker/worker.h: the other end of bench/os/process.h: one contender in a process of its own. It blocks in read
- * while others are measured.
+ * bench/worker/worker.h: the other end of bench/system/process.h: one contender in a process of its own. It blocks in
+ * read while others are measured.
  */
 #ifndef BENCH_WORKER_WORKER_H
 #define BENCH_WORKER_WORKER_H

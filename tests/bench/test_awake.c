@@ -14,8 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "os/awake.h"
-#include "os/host.h"
+#include "system/awake.h"
+#include "system/host.h"
 
 static char root[] = "/tmp/husk-test-awake-XXXXXX";
 

@@ -16,7 +16,7 @@
 #include "cases/verdict.h"
 #include "common/text.h"
 #include "measure/cold.h"
-#include "os/host.h"
+#include "system/host.h"
 #include "ref/random.h"
 #include "ref/reduce/reduce.h"
 

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "os/host.h"
+#include "system/host.h"
 
 static char root[] = "/tmp/husk-host-XXXXXX";
 

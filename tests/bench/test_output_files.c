@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "cli/take_stdout.h"
-#include "os/output.h"
+#include "system/output.h"
 
 #define KEPT HUSK_TESTS_DIR "/bench/data/cpu_result.json"
 

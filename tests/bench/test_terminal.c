@@ -14,8 +14,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "os/steps.h"
-#include "os/terminal.h"
+#include "system/steps.h"
+#include "system/terminal.h"
 
 #ifndef HUSK_CLBENCH
 #error "HUSK_CLBENCH is the path of clbench; bench/CMakeLists.txt defines it"

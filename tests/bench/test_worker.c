@@ -27,7 +27,7 @@
 #include "measure/contestant.h"
 #include "measure/plausible.h"
 #include "measure/row.h"
-#include "os/timer.h"
+#include "system/timer.h"
 #include "record/results.h"
 #include "record/row_json.h"
 #include "run/run.h"

@@ -21,7 +21,7 @@
 #include "cases/parse.h"
 #include "common/digest.h"
 #include "common/text.h"
-#include "os/timer.h"
+#include "system/timer.h"
 #include "random_calls.h"
 #include "worker/contender.h"
 #include "worker/husk_contender.h"

@@ -14,7 +14,7 @@
 
 #include "cases/ops.h"
 #include "common/text.h"
-#include "os/timer.h"
+#include "system/timer.h"
 #include "soak.h"
 
 enum { MOST_THREADS = 64, MOST_SAMPLES = 4096, STUCK_SECONDS = 600 };

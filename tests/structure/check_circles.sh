@@ -35,7 +35,7 @@ if [ -s "$work/objects" ]; then
     xargs nm -A < "$work/objects" > "$work/symbols" 2> /dev/null
     # .../src/train/CMakeFiles/husk_train_objects.dir/graph/run.c.o:0000 T husk__run -> src/train/graph/run
     awk '
-        FNR == NR { sub(/\.[ch]$/, "", $0); is_unit[$0] = 1; next }
+        FNR == NR { if (sub(/\.c$/, "", $0)) is_unit[$0] = 1; next } # objects of files that are gone may be there
         {
             unit = $1
             sub(/\.c\.o:.*/, "", unit)

@@ -180,7 +180,8 @@ check_includes() {
         allowed["ref"] = " base ref "
         allowed["train"] = " train "
         allowed["dist"] = " dist "
-        count = split("common os cases cli worker baseline measure record compare report run verify tune doctor", order)
+        folders = "common system cases cli worker baseline measure record compare report run verify tune doctor"
+        count = split(folders, order)
         for (i = 1; i <= count; i++) { place[order[i]] = i }
         below[""] = " what lies beside it"
         below["data"] = " data "

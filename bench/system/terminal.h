@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * bench/os/terminal.h: colours where they are wanted (a terminal, no NO_COLOR), lines that fit the terminal, and one
- * line of progress on stderr.
+ * bench/system/terminal.h: colours where they are wanted (a terminal, no NO_COLOR), lines that fit the terminal, and
+ * one line of progress on stderr.
  */
-#ifndef BENCH_OS_TERMINAL_H
-#define BENCH_OS_TERMINAL_H
+#ifndef BENCH_SYSTEM_TERMINAL_H
+#define BENCH_SYSTEM_TERMINAL_H
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* bench/os/timer.h: the host's monotonic clock. */
-#ifndef BENCH_OS_TIMER_H
-#define BENCH_OS_TIMER_H
+/* bench/system/timer.h: the host's monotonic clock. */
+#ifndef BENCH_SYSTEM_TIMER_H
+#define BENCH_SYSTEM_TIMER_H
 
 #include <stdint.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* bench/os/environment.h: the variables that change what is measured. */
-#ifndef BENCH_OS_ENVIRONMENT_H
-#define BENCH_OS_ENVIRONMENT_H
+/* bench/system/environment.h: the variables that change what is measured. */
+#ifndef BENCH_SYSTEM_ENVIRONMENT_H
+#define BENCH_SYSTEM_ENVIRONMENT_H
 
 #include <jansson.h>
 

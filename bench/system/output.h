@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* bench/os/output.h: files that results are written to. */
-#ifndef BENCH_OS_OUTPUT_H
-#define BENCH_OS_OUTPUT_H
+/* bench/system/output.h: files that results are written to. */
+#ifndef BENCH_SYSTEM_OUTPUT_H
+#define BENCH_SYSTEM_OUTPUT_H
 
 #include <stdio.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "os/input.h"
+#include "system/input.h"
 
 #include <errno.h>
 #include <stdio.h>

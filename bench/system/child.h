@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * bench/os/child.h: a worker process and its pipes: started, asked, ended. Before a reply it may say in lines of their
- * own what it is doing ("at", "building", "first_launch").
+ * bench/system/child.h: a worker process and its pipes: started, asked, ended. Before a reply it may say in lines of
+ * their own what it is doing ("at", "building", "first_launch").
  */
-#ifndef BENCH_OS_CHILD_H
-#define BENCH_OS_CHILD_H
+#ifndef BENCH_SYSTEM_CHILD_H
+#define BENCH_SYSTEM_CHILD_H
 
 #include <jansson.h>
 #include <stdbool.h>

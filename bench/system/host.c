@@ -2,7 +2,7 @@
 #if defined(__linux__)
 #define _GNU_SOURCE // sched_getaffinity
 #endif
-#include "os/host.h"
+#include "system/host.h"
 
 #include <math.h>
 #include <sched.h>

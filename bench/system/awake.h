@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * bench/os/awake.h: the processors of a virtual machine, kept from falling asleep while a CPU device is measured.
+ * bench/system/awake.h: the processors of a virtual machine, kept from falling asleep while a CPU device is measured.
  *
  * A hypervisor that wakes two idle virtual processors may place both on the two hardware threads of one core, and
  * leaves them there for seconds: all work then takes twice as long, with both of them busy
  * (docs/notebook/two-speeds.md). One that never sleeps is placed once. So a process runs a loop on each, at idle
  * priority (SCHED_IDLE), which gives way to whatever else wants to run.
  */
-#ifndef BENCH_OS_AWAKE_H
-#define BENCH_OS_AWAKE_H
+#ifndef BENCH_SYSTEM_AWAKE_H
+#define BENCH_SYSTEM_AWAKE_H
 
-#include "os/process.h"
+#include "system/process.h"
 
 /*
  * Whether that helps: the device is a CPU, this is a virtual machine, and no quota of processor time is used up by it.

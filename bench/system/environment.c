@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "os/environment.h"
+#include "system/environment.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #if defined(__linux__)
 #define _GNU_SOURCE // SCHED_IDLE, sets of processors
 #endif
-#include "os/awake.h"
+#include "system/awake.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "os/host.h"
+#include "system/host.h"
 
 // ---- where it helps ----
 

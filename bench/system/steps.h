@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * bench/os/steps.h: the line of progress of what goes on in a known number of steps that take differently long. Each
- * says what it takes on a usual device; what is left is that, by how the steps before it compared with it.
+ * bench/system/steps.h: the line of progress of what goes on in a known number of steps that take differently long.
+ * Each says what it takes on a usual device; what is left is that, by how the steps before it compared with it.
  */
-#ifndef BENCH_OS_STEPS_H
-#define BENCH_OS_STEPS_H
+#ifndef BENCH_SYSTEM_STEPS_H
+#define BENCH_SYSTEM_STEPS_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "os/crash.h"
+#include "system/crash.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include "os/process.h"
+#include "system/process.h"
 
-#include "os/crash.h"
+#include "system/crash.h"
 
 bench_reply bench_process_receive(bench_process *process, double seconds, json_t **reply,
                                   char reason[BENCH_REASON_TEXT])

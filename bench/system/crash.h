@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * bench/os/crash.h: what is said of a worker that has died, and which program is held against its driver's compiler.
+ * bench/system/crash.h: what is said of a worker that has died, and which program is held against its driver's
+ * compiler.
  *
  * That a process crashes while a program is built does not say that it crashes for that: an earlier kernel may have
  * written outside its memory, or run still. So the last request is made once more, of a new process, and only what
  * crashes on the same program there, before any kernel but the runtime's probes was launched, is marked.
  */
-#ifndef BENCH_OS_CRASH_H
-#define BENCH_OS_CRASH_H
+#ifndef BENCH_SYSTEM_CRASH_H
+#define BENCH_SYSTEM_CRASH_H
 
-#include "os/child.h"
+#include "system/child.h"
 
 /*
  * Of a process that has ended: how, and what it was doing. The program that crashes its compiler is marked. seconds:

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* bench/os/interrupt.h: signals that end what is under way, so that what was measured until then can be kept. */
-#ifndef BENCH_OS_INTERRUPT_H
-#define BENCH_OS_INTERRUPT_H
+/* bench/system/interrupt.h: signals that end what is under way, so that what was measured until then can be kept. */
+#ifndef BENCH_SYSTEM_INTERRUPT_H
+#define BENCH_SYSTEM_INTERRUPT_H
 
 #include <signal.h>
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "os/timer.h"
+#include "system/timer.h"
 
 #include <time.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "os/child.h"
+#include "system/child.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,10 +16,10 @@
 #endif
 
 #include "common/text.h"
-#include "os/environment.h"
-#include "os/host.h"
-#include "os/interrupt.h"
-#include "os/timer.h"
+#include "system/environment.h"
+#include "system/host.h"
+#include "system/interrupt.h"
+#include "system/timer.h"
 
 static bench_process_watcher *watcher;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* bench/os/host.h: the machine that clbench runs on, and how much of it this process may use. */
-#ifndef BENCH_OS_HOST_H
-#define BENCH_OS_HOST_H
+/* bench/system/host.h: the machine that clbench runs on, and how much of it this process may use. */
+#ifndef BENCH_SYSTEM_HOST_H
+#define BENCH_SYSTEM_HOST_H
 
 #include <jansson.h>
 #include <stddef.h>

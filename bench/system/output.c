@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #define _XOPEN_SOURCE 700 // realpath
-#include "os/output.h"
+#include "system/output.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "common/text.h"
-#include "os/terminal.h"
+#include "system/terminal.h"
 
 bool bench_output_is_stream(const char *path)
 {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-#include "os/steps.h"
+#include "system/steps.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "os/process.h"
-#include "os/terminal.h"
-#include "os/timer.h"
+#include "system/process.h"
+#include "system/terminal.h"
+#include "system/timer.h"
 
 static const bench_steps *shown; // NULL: none are under way
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * bench/os/input.h: files that are read whole: results, suites, tuning databases.
+ * bench/system/input.h: files that are read whole: results, suites, tuning databases.
  */
-#ifndef BENCH_OS_INPUT_H
-#define BENCH_OS_INPUT_H
+#ifndef BENCH_SYSTEM_INPUT_H
+#define BENCH_SYSTEM_INPUT_H
 
 #include "common/text.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "os/terminal.h"
+#include "system/terminal.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "os/interrupt.h"
+#include "system/interrupt.h"
 
 #include <errno.h>
 #include <poll.h>
