@@ -5,11 +5,11 @@
 // timed, as it is not with our reserve. oneDNN adds to the gradients of weights and biases, so that zeroing them is
 // part of a run; so is whatever it takes to bring weights into its layouts, which change with every step of training,
 // and their gradients out of them.
-#include <string.h>
-
 #include "baseline/onednn_rnn_backward.h"
 
-// Places of the case's arrays: bench/cases/rnn/rnn.c.
+#include <string.h>
+
+// Places of the case's arrays: bench/cases/rnn/shape.h.
 enum { MATRICES, BIASES, DH0, DC0 };
 enum { DH_N = 2, DC_N };
 

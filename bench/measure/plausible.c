@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 // How near a row comes to what the device can do, and whether that can be true.
+#include "measure/plausible.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "measure/plausible.h"
 #include "cases/size.h"
 
 double bench_peaks_bandwidth(const bench_peaks *peaks, double bytes)
