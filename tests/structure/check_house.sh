@@ -235,6 +235,31 @@ check_rooms() {
         sed 's/$/:1: no file of a folder of src\/train/' || true
 }
 
+# A file that comments or pages name is there. NAME and the like stand for a name, tile for an operator to be written.
+check_names() {
+    printf '%s\n' "$files" > "$failures.files"
+    # shellcheck disable=SC2046 # a list of files
+    awk '
+        BEGIN {
+            pattern = "(^|[^A-Za-z0-9_/.${}-])(bench|cl|docs|include|src|tests)/[A-Za-z0-9_/.-]*[.](clh?|c|h|md|sh|py)"
+        }
+        FILENAME ~ /\.files$/ { is_there[$0] = 1; next }
+        {
+            rest = $0
+            while (match(rest, pattern)) {
+                name = substr(rest, RSTART, RLENGTH)
+                after = substr(rest, RSTART + RLENGTH, 1)
+                rest = substr(rest, RSTART + RLENGTH)
+                sub(/^[^a-z]/, "", name)
+                if (after !~ /[A-Za-z0-9_*]/ && name !~ /[A-Z][A-Z]|\/(test_)?tile/ && !(name in is_there)) {
+                    print FILENAME ":" FNR ": there is no file " name
+                }
+            }
+        }' "$failures.files" $(select_files '^(src|cl|include|bench|docs|examples)/.*\.(c|h|cl|clh|md)$|^[A-Z]*\.md$') \
+        $(select_files '^tests/.*\.(c|h)$')
+    rm -f "$failures.files"
+}
+
 # Nothing in the library ends the process or prints; but for libhusk_dist, which ends a run that has failed
 # (husk/dist.h), and for progress on a stream that the program has given.
 check_manners() {
@@ -267,6 +292,7 @@ check_lists() {
     check_kernels
     check_includes
     check_rooms
+    check_names
     check_manners
     check_lists
 } > "$failures"

@@ -175,6 +175,9 @@ put src/train/fast.c "$source";           expect 'src/train/fast.c:1: no file of
 put src/train/fast/run.c "$source";       expect 'src/train/fast/run.c:1: no file of a folder of src/train'
 put src/train/step/fast/run.c "$source";  expect 'src/train/step/fast/run.c:1: no file of a folder of src/train'
 
+plant src/base/text.c '// See src/base/words.c.';          expect 'text.c:4: there is no file src/base/words.c'
+plant cl/conv/tiled.cl '// cl/conv/tile.cl, cl/conv/NAME.cl, cl/conv/*.cl and src/ops/conv/convolve.c: see there'
+expect 'cl/conv/tiled.cl:3: there is no file src/ops/conv/convolve.c'
 plant src/base/text.c 'void f(void) { printf("x"); }';        expect 'text.c:4: the library neither prints'
 plant src/ops/conv/conv.c '    abort();';                     expect 'conv.c:5: the library neither prints'
 plant src/ops/conv/conv.c '    _exit(1);';                    expect 'conv.c:5: the library neither prints'
