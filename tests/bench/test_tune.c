@@ -510,7 +510,7 @@ static void plant_in(const char *variant, const char *line)
     snprintf(kernels, sizeof kernels, "%s/cl", folder);
     snprintf(command, sizeof command, "rm -rf '%s' && cp -r '%s/cl' '%s'", kernels, HUSK_SOURCE_DIR, kernels);
     ck_assert_int_eq(system(command), 0);
-    snprintf(file, sizeof file, "%s/pool_%s.cl", kernels, variant);
+    snprintf(file, sizeof file, "%s/pool/%s.cl", kernels, variant);
     FILE *stream = fopen(file, "r");
     ck_assert_ptr_nonnull(stream);
     static char text[1 << 17];
