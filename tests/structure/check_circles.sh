@@ -55,7 +55,10 @@ if [ -s "$work/objects" ]; then
                 other = to; sub(/\/[^\/]*$/, "", other)
                 if (to != "" && to != from && folder == other) print from, to, part[2]
             }
-        }' "$work/files" "$work/symbols" >> "$work/arrows"
+        }' "$work/files" "$work/symbols" > "$work/used"
+    # Objects for link-time optimisation show nm no symbols: nothing would be looked at.
+    [ -s "$work/used" ] || { echo "the objects of $build use no symbol of each other"; exit 1; }
+    cat "$work/used" >> "$work/arrows"
 fi
 
 cut -d ' ' -f 1,2 "$work/arrows" | sort -u > "$work/pairs"

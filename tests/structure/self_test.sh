@@ -368,6 +368,8 @@ three 'int three(void); int one(void); int one(void) { return three(); }' \
     'int one(void); int two(void); int two(void) { return one(); }' \
     'int two(void); int three(void); int three(void) { return two(); }'
 round 'src/base/one -> src/base/three: three'
+three 'int one(void); int one(void) { return 1; }' 'int two;' 'int three;'
+round 'use no symbol of each other'
 build
 mkdir build
 put src/select/op.h "$header" '#include "select/plan.h"'
