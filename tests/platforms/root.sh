@@ -75,7 +75,8 @@ find_debootstrap() {
     say "    apt-get install -y --no-install-recommends $names"
     # shellcheck disable=SC2086 # names are words
     { command -v apt-get && apt-get update -q &&
-        apt-get install -y -q -o DPkg::Lock::Timeout=300 --no-install-recommends $names && has_debootstrap; } > "$home/debootstrap.log" 2>&1 ||
+        apt-get install -y -q -o DPkg::Lock::Timeout=300 --no-install-recommends $names &&
+        has_debootstrap; } > "$home/debootstrap.log" 2>&1 ||
         cannot "debootstrap or Debian's keyring is not here; $home/debootstrap.log says why."
 }
 
