@@ -44,7 +44,7 @@ struct husk_plan {
 typedef struct husk__wish {
     const char *variant;   /* NULL, "name" or "name:configuration": never replaced by another */
     husk__limit limit;     /* of the workspace */
-    uint64_t inside_limit;   /* a composite's: what it and the plans inside it may take together; 0: no limit */
+    uint64_t inside_limit; /* a composite's: what it and the plans inside it may take together; 0: no limit */
 } husk__wish;
 
 /*

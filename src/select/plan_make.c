@@ -82,7 +82,7 @@ typedef struct request {
     const husk__wish *wish;
     bool is_call;
     husk__select_state *state;
-    bool *has_skipped;       // set where a candidate is left out because the device has refused it
+    bool *has_skipped; // set where a candidate is left out because the device has refused it
 } request;
 
 static husk_status lacks_memory(const husk__scope *scope)
