@@ -24,8 +24,7 @@ int main(void)
     husk_tensor y = husk_tensor_make(y_memory, HUSK_F32, 4, (int64_t[]){1, 8, 32, 32});
     husk_conv_params params = HUSK_CONV_PARAMS(.pad = {1, 1}, .activation = HUSK_ACT_RELU);
     if (husk_buffer_write(queue, x_memory, 0, sizeof image, image) ||
-        husk_buffer_write(queue, w_memory, 0, sizeof filter, filter) ||
-        husk_conv(queue, &params, &x, &w, NULL, &y) ||
+        husk_buffer_write(queue, w_memory, 0, sizeof filter, filter) || husk_conv(queue, &params, &x, &w, NULL, &y) ||
         husk_buffer_read(queue, y_memory, 0, sizeof result, result)) {
         fprintf(stderr, "%s\n", husk_queue_error(queue)->text);
         return 1;

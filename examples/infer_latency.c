@@ -28,8 +28,8 @@ static void ok(husk_status status, const husk_error *of)
 static husk_value block(husk_graph *graph, const char *name, int64_t filters, husk_value x)
 {
     husk_conv_params same = HUSK_CONV_PARAMS(.pad = {1, 1}, .activation = HUSK_ACT_RELU);
-    return husk_graph_conv_layer(graph, name,
-                                 &HUSK_CONV_LAYER(.filters = filters, .window = {3, 3}, .params = &same), x);
+    return husk_graph_conv_layer(graph, name, &HUSK_CONV_LAYER(.filters = filters, .window = {3, 3}, .params = &same),
+                                 x);
 }
 
 // Without a loss a graph compiles for evaluation alone: no gradients, no optimizer.
@@ -94,9 +94,8 @@ static int measure(husk_context *context, int64_t batch, int runs)
             sum += times[run] = 1e6 * (now() - begin);
     }
     qsort(times, (size_t)runs, sizeof *times, by_size);
-    printf("%5lld %8.0f %8.0f %8.0f %8.0f %8.0f %12.0f\n", (long long)batch, times[0],
-           percentile(times, runs, 50), percentile(times, runs, 90), percentile(times, runs, 99),
-           times[runs - 1], 1e6 * (double)batch * runs / sum);
+    printf("%5lld %8.0f %8.0f %8.0f %8.0f %8.0f %12.0f\n", (long long)batch, times[0], percentile(times, runs, 50),
+           percentile(times, runs, 90), percentile(times, runs, 99), times[runs - 1], 1e6 * (double)batch * runs / sum);
     husk_graph_release(graph);
     free(times);
     return same;

@@ -39,8 +39,7 @@ static cl_int application_open(application *app)
     app->x = code ? NULL : clCreateBuffer(app->context, CL_MEM_READ_WRITE, bytes, NULL, &code);
     app->y = code ? NULL : clCreateBuffer(app->context, CL_MEM_READ_WRITE, bytes, NULL, &code);
     if (!code) {
-        app->program =
-            clCreateProgramWithSource(app->context, 1, (const char **)&double_it_source, NULL, &code);
+        app->program = clCreateProgramWithSource(app->context, 1, (const char **)&double_it_source, NULL, &code);
     }
     if (!code) {
         code = clBuildProgram(app->program, 1, &app->device, "", NULL, NULL);

@@ -32,8 +32,7 @@ static void fill(float *values, int64_t count)
     }
 }
 
-static husk_status run(husk_context *context, husk_queue *queue, husk_buffer *memory, float *y_host,
-                       float *h_host)
+static husk_status run(husk_context *context, husk_queue *queue, husk_buffer *memory, float *y_host, float *h_host)
 {
     husk_error error = {0};
     husk_plan *plan = NULL;
@@ -51,8 +50,8 @@ static husk_status run(husk_context *context, husk_queue *queue, husk_buffer *me
         matrices[layer][1] = place(&at, HUSK_F32, 2, (int64_t[]){GATES * HIDDEN, HIDDEN});
         biases[layer][0] = place(&at, HUSK_F32, 1, (int64_t[]){GATES * HIDDEN});
         biases[layer][1] = place(&at, HUSK_F32, 1, (int64_t[]){GATES * HIDDEN});
-        weights[layer] = (husk_rnn_weights){&matrices[layer][0], &matrices[layer][1], &biases[layer][0],
-                                            &biases[layer][1]};
+        weights[layer] =
+            (husk_rnn_weights){&matrices[layer][0], &matrices[layer][1], &biases[layer][0], &biases[layer][1]};
     }
 
     husk_rnn_params params = HUSK_RNN_PARAMS(.cell = HUSK_RNN_LSTM, .hidden_size = HIDDEN, .layers = LAYERS);
@@ -68,12 +67,12 @@ static husk_status run(husk_context *context, husk_queue *queue, husk_buffer *me
         status = husk_rnn_plan_run(plan, queue, &inputs, &outputs);
     }
     if (!status) {
-        status = husk_buffer_read(queue, memory, (uint64_t)y.offset * 4,
-                                  sizeof(float) * STEPS * BATCH * HIDDEN, y_host);
+        status =
+            husk_buffer_read(queue, memory, (uint64_t)y.offset * 4, sizeof(float) * STEPS * BATCH * HIDDEN, y_host);
     }
     if (!status) {
-        status = husk_buffer_read(queue, memory, (uint64_t)h_n.offset * 4,
-                                  sizeof(float) * LAYERS * BATCH * HIDDEN, h_host);
+        status =
+            husk_buffer_read(queue, memory, (uint64_t)h_n.offset * 4, sizeof(float) * LAYERS * BATCH * HIDDEN, h_host);
     }
     if (status) {
         fprintf(stderr, "%s\n", plan ? husk_queue_error(queue)->text : error.text);
@@ -90,8 +89,7 @@ static int check(const float *y, const float *h, const int32_t *lengths)
     for (int b = 0; b < BATCH; b++) {
         for (int i = 0; i < HIDDEN; i++) {
             const float last = y[((lengths[b] - 1) * BATCH + b) * HIDDEN + i];
-            wrong += last != h[((LAYERS - 1) * BATCH + b) * HIDDEN + i] ||
-                     !(fabsf(last) > 0.0f && fabsf(last) < 1.0f);
+            wrong += last != h[((LAYERS - 1) * BATCH + b) * HIDDEN + i] || !(fabsf(last) > 0.0f && fabsf(last) < 1.0f);
             for (int t = lengths[b]; t < STEPS; t++) {
                 wrong += y[(t * BATCH + b) * HIDDEN + i] != 0.0f;
             }
@@ -110,8 +108,7 @@ int main(void)
     husk_buffer *memory = NULL;
     int failed = 1;
 
-    if (husk_context_create(NULL, NULL, &context, &error) ||
-        husk_queue_create(context, NULL, &queue, &error) ||
+    if (husk_context_create(NULL, NULL, &context, &error) || husk_queue_create(context, NULL, &queue, &error) ||
         husk_buffer_create(context, sizeof numbers, &memory, &error)) {
         fprintf(stderr, "%s\n", error.text);
         goto cleanup;
@@ -125,8 +122,7 @@ int main(void)
     }
     if (!run(context, queue, memory, y, h)) {
         const int wrong = check(y, h, lengths);
-        printf("the last hidden state begins with %g; %d values break a rule\n", (double)h[BATCH * HIDDEN],
-               wrong);
+        printf("the last hidden state begins with %g; %d values break a rule\n", (double)h[BATCH * HIDDEN], wrong);
         failed = wrong != 0;
     }
 cleanup:

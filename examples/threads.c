@@ -69,8 +69,7 @@ static husk_status prepare(husk_context *context, husk_plan **plan, husk_packed 
     if (!status) {
         status = husk_gemm_plan_create(context, NULL, &a, &b, NULL, &c, plan, error);
     }
-    if (!status &&
-        (status = husk_buffer_fill(queue, memory, 0, husk_buffer_size(memory), &half, sizeof half)) == 0 &&
+    if (!status && (status = husk_buffer_fill(queue, memory, 0, husk_buffer_size(memory), &half, sizeof half)) == 0 &&
         (status = husk_gemm_plan_pack(*plan, queue, &b, packed)) == 0) {
         /* Uses on other queues come after the packing. An event would do; here there is nothing else to do. */
         status = husk_queue_finish(queue);

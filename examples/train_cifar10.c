@@ -38,8 +38,7 @@ static double draw(uint64_t *state)
 // A grating: stripes of a random colour, width and place, whose direction is the class.
 static void generate_image(uint8_t *image, int label, uint64_t *state)
 {
-    const double angle = 3.14159265358979 * (label + 0.3 * draw(state)) / CLASSES,
-                 waves = 2 + 3 * draw(state);
+    const double angle = 3.14159265358979 * (label + 0.3 * draw(state)) / CLASSES, waves = 2 + 3 * draw(state);
     const double across = waves * cos(angle) / SIDE, down = waves * sin(angle) / SIDE, begin = draw(state);
     double bright[CHANNELS], dark[CHANNELS];
     for (int c = 0; c < CHANNELS; c++) {
@@ -70,8 +69,8 @@ static void generate(int64_t count, uint64_t seed, husk_array *images, husk_arra
     }
 }
 
-static husk_dataset *read_files(const char *folder, const char *const *names, size_t count,
-                                husk_array *images, husk_array *labels)
+static husk_dataset *read_files(const char *folder, const char *const *names, size_t count, husk_array *images,
+                                husk_array *labels)
 {
     char paths[5][4096];
     const char *list[5];
@@ -82,8 +81,7 @@ static husk_dataset *read_files(const char *folder, const char *const *names, si
     }
     if (folder)
         ok(husk_cifar10_read(list, count, images, labels, &error), &error);
-    ok(husk_dataset_create(images, labels, &HUSK_DATASET_PARAMS(.classes = CLASSES), &dataset, &error),
-       &error);
+    ok(husk_dataset_create(images, labels, &HUSK_DATASET_PARAMS(.classes = CLASSES), &dataset, &error), &error);
     return dataset;
 }
 
@@ -98,9 +96,7 @@ static husk_value block(husk_graph *graph, const char *name, int64_t filters, hu
     char norm[32];
     snprintf(norm, sizeof norm, "%s_norm", name);
     x = husk_graph_conv_layer(graph, name,
-                              &HUSK_CONV_LAYER(.filters = filters, .window = {3, 3}, .params = &same,
-                                               .no_bias = 1),
-                              x);
+                              &HUSK_CONV_LAYER(.filters = filters, .window = {3, 3}, .params = &same, .no_bias = 1), x);
     x = husk_graph_norm_layer(graph, norm, &HUSK_NORM_LAYER(.params = &batch), x);
     return husk_graph_activation(graph, NULL, &relu, x);
 }
@@ -135,8 +131,8 @@ static void next_batch(husk_graph *graph, husk_feed *feed, husk_batch *batch)
 }
 
 // One pass over a feed, at most so many steps; with a rate it learns.
-static husk_metrics_report pass(husk_graph *graph, husk_feed *feed, husk_metrics *metrics,
-                                const husk_rate_params *rate, uint64_t most, husk_progress *progress)
+static husk_metrics_report pass(husk_graph *graph, husk_feed *feed, husk_metrics *metrics, const husk_rate_params *rate,
+                                uint64_t most, husk_progress *progress)
 {
     husk_metrics_report report = HUSK_METRICS_REPORT();
     husk_batch batch = {0};
@@ -148,8 +144,7 @@ static husk_metrics_report pass(husk_graph *graph, husk_feed *feed, husk_metrics
         next_batch(graph, feed, &batch);
         if (rate)
             ok(husk_graph_schedule_rate(graph, rate), husk_graph_error(graph));
-        ok(rate ? husk_graph_step(graph) : husk_graph_forward(graph, HUSK_GRAPH_EVALUATION),
-           husk_graph_error(graph));
+        ok(rate ? husk_graph_step(graph) : husk_graph_forward(graph, HUSK_GRAPH_EVALUATION), husk_graph_error(graph));
         ok(husk_metrics_add(metrics, husk_graph_queue(graph), &logits, &labels, batch.count, &error), &error);
         husk_progress_show(progress, husk_graph_get_position(graph).updates, rate ? "learning" : "asking");
     }
@@ -211,9 +206,8 @@ int main(int count, char **arguments)
     if (!folder)
         generate(500, 2, &images, &labels);
     husk_dataset *asked = read_files(folder, batches + 5, 1, &images, &labels);
-    printf("%s: %lld images to learn, %lld to be asked about\n",
-           folder ? folder : "a generated set, not CIFAR-10", (long long)husk_dataset_count(learnt),
-           (long long)husk_dataset_count(asked));
+    printf("%s: %lld images to learn, %lld to be asked about\n", folder ? folder : "a generated set, not CIFAR-10",
+           (long long)husk_dataset_count(learnt), (long long)husk_dataset_count(asked));
 
     husk_context *context;
     husk_graph *graph;
@@ -222,8 +216,8 @@ int main(int count, char **arguments)
     float mean[CHANNELS], deviation[CHANNELS];
     ok(husk_context_create(NULL, NULL, &context, &error), &error);
     ok(husk_dataset_statistics(learnt, 1, CHANNELS, mean, deviation, &error), &error);
-    husk_feed_params feed = HUSK_FEED_PARAMS(.batch = BATCH, .seed = seed, .channels = CHANNELS, .mean = mean,
-                                             .deviation = deviation);
+    husk_feed_params feed =
+        HUSK_FEED_PARAMS(.batch = BATCH, .seed = seed, .channels = CHANNELS, .mean = mean, .deviation = deviation);
     feed.in_order = feed.keep_partial = 1;
     ok(husk_feed_create(context, asked, &feed, &asking, &error), &error);
     feed.in_order = feed.keep_partial = 0;
@@ -238,8 +232,7 @@ int main(int count, char **arguments)
     ok(husk_graph_create(context, &HUSK_GRAPH_PARAMS(.seed = seed), &graph, &error), &error);
     husk_value loss = build(graph);
     ok(husk_graph_compile(graph, &HUSK_GRAPH_OPTIONS(.loss = loss, .optimizer = &sgd), &error), &error);
-    ok(husk_metrics_create(context,
-                           &HUSK_METRICS_PARAMS(.classes = CLASSES, .rows = BATCH, .top = 3, .confusion = 1),
+    ok(husk_metrics_create(context, &HUSK_METRICS_PARAMS(.classes = CLASSES, .rows = BATCH, .top = 3, .confusion = 1),
                            &metrics, &error),
        &error);
 
@@ -251,8 +244,8 @@ int main(int count, char **arguments)
     rate.steps = epochs * (uint64_t)husk_feed_batches(learning);
     if (steps == 0 || steps > rate.steps)
         steps = rate.steps;
-    ok(husk_progress_create(&HUSK_PROGRESS_PARAMS(.stream = stderr, .label = "cifar10", .total = steps),
-                            &progress, &error),
+    ok(husk_progress_create(&HUSK_PROGRESS_PARAMS(.stream = stderr, .label = "cifar10", .total = steps), &progress,
+                            &error),
        &error);
     if (log_path)
         ok(husk_log_open(log_path, &HUSK_LOG_PARAMS(.columns = columns, .count = 5), &log, &error), &error);
@@ -262,8 +255,7 @@ int main(int count, char **arguments)
         printf("epoch %llu: loss %.4f, %.2f%% known; of the others %.2f%%, among the best three %.2f%%\n",
                (unsigned long long)epoch, own.cross_entropy, 100 * own.accuracy, 100 * others.accuracy,
                100 * others.top_accuracy);
-        const double row[] = {(double)epoch, own.cross_entropy, own.accuracy, others.cross_entropy,
-                              others.accuracy};
+        const double row[] = {(double)epoch, own.cross_entropy, own.accuracy, others.cross_entropy, others.accuracy};
         if (log)
             ok(husk_log_write(log, row, &error), &error);
     }
@@ -274,8 +266,7 @@ int main(int count, char **arguments)
     husk_class_score macro;
     ok(husk_metrics_read_confusion(metrics, husk_graph_queue(graph), counts, &error), &error);
     ok(husk_confusion_scores(counts, CLASSES, NULL, &macro, NULL, &error), &error);
-    printf("of the others by class: precision %.3f, recall %.3f, F1 %.3f\n", macro.precision, macro.recall,
-           macro.f1);
+    printf("of the others by class: precision %.3f, recall %.3f, F1 %.3f\n", macro.precision, macro.recall, macro.f1);
 
     husk_metrics_release(metrics);
     husk_graph_release(graph);

@@ -36,9 +36,7 @@ static husk_value block(husk_graph *graph, const char *name, int64_t filters, hu
     char norm[32];
     snprintf(norm, sizeof norm, "%s_norm", name);
     x = husk_graph_conv_layer(graph, name,
-                              &HUSK_CONV_LAYER(.filters = filters, .window = {3, 3}, .params = &same,
-                                               .no_bias = 1),
-                              x);
+                              &HUSK_CONV_LAYER(.filters = filters, .window = {3, 3}, .params = &same, .no_bias = 1), x);
     x = husk_graph_norm_layer(graph, norm, &HUSK_NORM_LAYER(.params = &batch), x);
     return husk_graph_activation(graph, NULL, &relu, x);
 }
@@ -79,8 +77,8 @@ static void train(husk_graph *graph, husk_feed *feed, uint64_t steps, const husk
     husk_progress *progress;
     husk_log *log = NULL;
     husk_batch batch;
-    ok(husk_progress_create(&HUSK_PROGRESS_PARAMS(.stream = stderr, .label = "digits", .total = steps),
-                            &progress, &error),
+    ok(husk_progress_create(&HUSK_PROGRESS_PARAMS(.stream = stderr, .label = "digits", .total = steps), &progress,
+                            &error),
        &error);
     if (log_path)
         ok(husk_log_open(log_path, &HUSK_LOG_PARAMS(.columns = columns, .count = 3), &log, &error), &error);
@@ -110,8 +108,7 @@ static husk_metrics_report evaluate(husk_context *context, husk_graph *graph, hu
     husk_metrics *metrics;
     husk_batch batch = {0};
     husk_tensor logits, labels;
-    ok(husk_metrics_create(context, &HUSK_METRICS_PARAMS(.classes = CLASSES, .rows = rows), &metrics, &error),
-       &error);
+    ok(husk_metrics_create(context, &HUSK_METRICS_PARAMS(.classes = CLASSES, .rows = rows), &metrics, &error), &error);
     ok(husk_graph_tensor(graph, "logits", &logits), husk_graph_error(graph));
     ok(husk_graph_tensor(graph, "labels", &labels), husk_graph_error(graph));
     while (!batch.is_last) {

@@ -61,9 +61,8 @@ static husk_status open_data(trainer *t)
     husk_array_release(&labels);
     if (!status)
         status = husk_dataset_split(t->all, 0.8, SEED, &t->train, &t->test, &t->error);
-    husk_feed_params feed =
-        HUSK_FEED_PARAMS(.batch = BATCH, .seed = SEED, .scale = 1.0f / 16, .shift = 1,
-                         .shards = husk_dist_count(t->dist), .shard = husk_dist_rank(t->dist));
+    husk_feed_params feed = HUSK_FEED_PARAMS(.batch = BATCH, .seed = SEED, .scale = 1.0f / 16, .shift = 1,
+                                             .shards = husk_dist_count(t->dist), .shard = husk_dist_rank(t->dist));
     if (!status)
         status = husk_feed_create(t->context, t->train, &feed, &t->train_feed, &t->error);
     feed.shift = 0;
@@ -119,8 +118,7 @@ static husk_status train_epoch(trainer *t, uint64_t epoch)
 {
     husk_batch batch = {0};
     husk_status status = HUSK_OK;
-    husk_rate_params rate =
-        husk_rate_defaults(HUSK_RATE_COSINE, 2e-3); /* of the step alone: a resumed run goes on */
+    husk_rate_params rate = husk_rate_defaults(HUSK_RATE_COSINE, 2e-3); /* of the step alone: a resumed run goes on */
     rate.steps = EPOCHS * (uint64_t)husk_feed_batches(t->train_feed);
     while (!batch.is_last && !status) {
         status = next_batch(t, t->train_feed, &batch);

@@ -43,8 +43,7 @@ static void add_package(husk_corpus *corpus, const char *paragraph, size_t bytes
     }
     const char *name = strrchr(section, '/') ? strrchr(section, '/') + 1 : section; // "contrib/libs"
     if (text && *section)
-        ok(husk_corpus_add(corpus, text, (uint64_t)((past ? past : end) - text), strcmp(name, "libs") == 0,
-                           &error),
+        ok(husk_corpus_add(corpus, text, (uint64_t)((past ? past : end) - text), strcmp(name, "libs") == 0, &error),
            &error);
 }
 
@@ -128,8 +127,7 @@ static husk_dataset *encode(const husk_corpus *corpus, const husk_vocabulary *vo
 {
     husk_array ids = {0}, labels = {0};
     husk_dataset *dataset;
-    husk_dataset_params params =
-        HUSK_DATASET_PARAMS(.classes = CLASSES, .ids = husk_vocabulary_size(vocabulary));
+    husk_dataset_params params = HUSK_DATASET_PARAMS(.classes = CLASSES, .ids = husk_vocabulary_size(vocabulary));
     ok(husk_corpus_encode(corpus, vocabulary, LENGTH, &ids, &labels, &error), &error);
     ok(husk_dataset_create(&ids, &labels, &params, &dataset, &error), &error);
     return dataset;
@@ -141,17 +139,13 @@ static husk_dataset *encode(const husk_corpus *corpus, const husk_vocabulary *vo
 static husk_value build(husk_graph *graph, int64_t words)
 {
     husk_rnn_params lstm = HUSK_RNN_PARAMS(.cell = HUSK_RNN_LSTM, .hidden_size = HIDDEN, .bidirectional = 1);
-    husk_reduce_params over_steps =
-        HUSK_REDUCE_PARAMS(.kind = HUSK_REDUCE_MAX, .axis_count = 1, .axes = {-3});
+    husk_reduce_params over_steps = HUSK_REDUCE_PARAMS(.kind = HUSK_REDUCE_MAX, .axis_count = 1, .axes = {-3});
     husk_initializer small = HUSK_INITIALIZER(.kind = HUSK_INITIALIZER_NORMAL, .spread = 0.1f);
     husk_value ids = husk_graph_input(graph, "ids", HUSK_I32, 2, (int64_t[]){BATCH, LENGTH});
     husk_value labels = husk_graph_input(graph, "labels", HUSK_I32, 1, (int64_t[]){BATCH});
-    husk_value steps =
-        husk_graph_copy(graph, "steps", husk_graph_permute(graph, NULL, ids, (int32_t[]){1, 0}));
-    husk_value x = husk_graph_embedding_layer(graph, "words",
-                                              &HUSK_EMBEDDING_LAYER(.rows = words, .columns = FEATURES,
-                                                                    .weight = &small),
-                                              steps);
+    husk_value steps = husk_graph_copy(graph, "steps", husk_graph_permute(graph, NULL, ids, (int32_t[]){1, 0}));
+    husk_value x = husk_graph_embedding_layer(
+        graph, "words", &HUSK_EMBEDDING_LAYER(.rows = words, .columns = FEATURES, .weight = &small), steps);
     x = husk_graph_dropout(graph, "dropout1", &HUSK_DROPOUT_PARAMS(.p = 0.5f), x);
     x = husk_graph_rnn_layer(graph, "lstm", &HUSK_RNN_LAYER(.params = &lstm), x, HUSK_NO_VALUE, NULL, NULL);
     x = husk_graph_reduce(graph, "largest", &over_steps, x);
@@ -169,8 +163,7 @@ static void next_batch(husk_graph *graph, husk_feed *feed, husk_batch *batch)
 }
 
 // One pass over a feed. Learning or asking, the scores are counted.
-static husk_metrics_report pass(husk_graph *graph, husk_feed *feed, husk_metrics *metrics, bool learns,
-                                uint64_t most)
+static husk_metrics_report pass(husk_graph *graph, husk_feed *feed, husk_metrics *metrics, bool learns, uint64_t most)
 {
     husk_metrics_report report = HUSK_METRICS_REPORT();
     husk_batch batch = {0};
@@ -180,8 +173,7 @@ static husk_metrics_report pass(husk_graph *graph, husk_feed *feed, husk_metrics
     husk_metrics_reset(metrics);
     for (uint64_t step = 0; step < most && !batch.is_last; step++) {
         next_batch(graph, feed, &batch);
-        ok(learns ? husk_graph_step(graph) : husk_graph_forward(graph, HUSK_GRAPH_EVALUATION),
-           husk_graph_error(graph));
+        ok(learns ? husk_graph_step(graph) : husk_graph_forward(graph, HUSK_GRAPH_EVALUATION), husk_graph_error(graph));
         ok(husk_metrics_add(metrics, husk_graph_queue(graph), &logits, &labels, batch.count, &error), &error);
     }
     ok(husk_metrics_read(metrics, husk_graph_queue(graph), &report, &error), &error);
@@ -251,18 +243,16 @@ int main(int count, char **arguments)
     husk_metrics *metrics;
     husk_optimizer_params adam = husk_adam(2e-3);
     ok(husk_context_create(NULL, NULL, &context, &error), &error);
-    ok(husk_feed_create(context, learnt, &HUSK_FEED_PARAMS(.batch = BATCH, .seed = seed), &learning, &error),
-       &error);
-    ok(husk_feed_create(context, asked, &HUSK_FEED_PARAMS(.batch = BATCH, .in_order = 1, .keep_partial = 1),
-                        &asking, &error),
+    ok(husk_feed_create(context, learnt, &HUSK_FEED_PARAMS(.batch = BATCH, .seed = seed), &learning, &error), &error);
+    ok(husk_feed_create(context, asked, &HUSK_FEED_PARAMS(.batch = BATCH, .in_order = 1, .keep_partial = 1), &asking,
+                        &error),
        &error);
     ok(husk_graph_create(context, &HUSK_GRAPH_PARAMS(.seed = seed), &graph, &error), &error);
     husk_value loss = build(graph, husk_vocabulary_size(vocabulary));
-    ok(husk_graph_compile(graph, &HUSK_GRAPH_OPTIONS(.loss = loss, .optimizer = &adam, .clip_norm = 1),
-                          &error),
+    ok(husk_graph_compile(graph, &HUSK_GRAPH_OPTIONS(.loss = loss, .optimizer = &adam, .clip_norm = 1), &error),
        &error);
-    ok(husk_metrics_create(context, &HUSK_METRICS_PARAMS(.classes = CLASSES, .rows = BATCH, .confusion = 1),
-                           &metrics, &error),
+    ok(husk_metrics_create(context, &HUSK_METRICS_PARAMS(.classes = CLASSES, .rows = BATCH, .confusion = 1), &metrics,
+                           &error),
        &error);
 
     const char *const columns[] = {"epoch", "loss", "accuracy", "accuracy_of_others"};
@@ -279,8 +269,7 @@ int main(int count, char **arguments)
         const double row[] = {(double)epoch, own.cross_entropy, own.accuracy, others.accuracy};
         if (log)
             ok(husk_log_write(log, row, &error), &error);
-        ok(husk_stopping_step(&HUSK_STOPPING_PARAMS(.patience = 3), &stopping, epoch, others.cross_entropy,
-                              &error),
+        ok(husk_stopping_step(&HUSK_STOPPING_PARAMS(.patience = 3), &stopping, epoch, others.cross_entropy, &error),
            &error);
         uint64_t batches = (uint64_t)husk_feed_batches(learning);
         steps -= steps < batches ? steps : batches;
@@ -293,8 +282,8 @@ int main(int count, char **arguments)
     ok(husk_confusion_scores(counts, CLASSES, scores, NULL, NULL, &error), &error);
     for (int c = 0; c < CLASSES; c++)
         printf("%-8s precision %.3f, recall %.3f, F1 %.3f, %lld texts\n",
-               folder ? (c ? "good" : "bad") : (c ? "library" : "other"), scores[c].precision,
-               scores[c].recall, scores[c].f1, (long long)scores[c].rows);
+               folder ? (c ? "good" : "bad") : (c ? "library" : "other"), scores[c].precision, scores[c].recall,
+               scores[c].f1, (long long)scores[c].rows);
     int64_t frequent = scores[0].rows > scores[1].rows ? scores[0].rows : scores[1].rows;
 
     husk_metrics_release(metrics);

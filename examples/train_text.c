@@ -49,8 +49,7 @@ static husk_array read_texts(const char *const *paths, size_t count)
 static husk_dataset *pieces(const int32_t *ids, int64_t count, int64_t stride, int64_t bytes)
 {
     const int64_t n = count > LENGTH ? (count - LENGTH - 1) / stride + 1 : 0;
-    husk_array inputs = {HUSK_I32, 2, {n, LENGTH}, sizeof(int32_t) * (uint64_t)(n * LENGTH), NULL},
-               next = inputs;
+    husk_array inputs = {HUSK_I32, 2, {n, LENGTH}, sizeof(int32_t) * (uint64_t)(n * LENGTH), NULL}, next = inputs;
     husk_dataset *dataset;
     inputs.data = malloc(inputs.bytes + 1);
     next.data = malloc(next.bytes + 1);
@@ -60,8 +59,7 @@ static husk_dataset *pieces(const int32_t *ids, int64_t count, int64_t stride, i
         memcpy((int32_t *)inputs.data + i * LENGTH, ids + i * stride, sizeof *ids * LENGTH);
         memcpy((int32_t *)next.data + i * LENGTH, ids + i * stride + 1, sizeof *ids * LENGTH);
     }
-    ok(husk_dataset_create(&inputs, &next, &HUSK_DATASET_PARAMS(.ids = bytes, .classes = bytes), &dataset,
-                           &error),
+    ok(husk_dataset_create(&inputs, &next, &HUSK_DATASET_PARAMS(.ids = bytes, .classes = bytes), &dataset, &error),
        &error);
     return dataset;
 }
@@ -79,8 +77,7 @@ static husk_value linear(husk_graph *graph, int layer, const char *name, int64_t
 {
     char full[32];
     snprintf(full, sizeof full, "layer%d.%s", layer, name);
-    return husk_graph_linear(graph, full, &HUSK_LINEAR_LAYER(.outputs = outputs, .activation = activation),
-                             x);
+    return husk_graph_linear(graph, full, &HUSK_LINEAR_LAYER(.outputs = outputs, .activation = activation), x);
 }
 
 static husk_value norm(husk_graph *graph, int layer, const char *name, husk_value x)
@@ -93,8 +90,7 @@ static husk_value norm(husk_graph *graph, int layer, const char *name, husk_valu
 // Part `which` of [batch, LENGTH, 3 WIDTH], as [batch, HEADS, LENGTH, WIDTH / HEADS].
 static husk_value heads(husk_graph *graph, husk_value all, int64_t batch, int64_t which)
 {
-    husk_value part =
-        husk_graph_copy(graph, NULL, husk_graph_slice(graph, NULL, all, 2, which * WIDTH, WIDTH));
+    husk_value part = husk_graph_copy(graph, NULL, husk_graph_slice(graph, NULL, all, 2, which * WIDTH, WIDTH));
     part = husk_graph_reshape(graph, NULL, part, 4, (int64_t[]){batch, LENGTH, HEADS, WIDTH / HEADS});
     return husk_graph_permute(graph, NULL, part, (int32_t[]){0, 2, 1, 3});
 }
@@ -104,9 +100,8 @@ static husk_value layer(husk_graph *graph, int number, int64_t batch, husk_value
 {
     husk_attention_params causal = HUSK_ATTENTION_PARAMS(.causal = HUSK_CAUSAL_TOP_LEFT);
     husk_value all = linear(graph, number, "qkv", 3 * WIDTH, HUSK_ACT_NONE, norm(graph, number, "norm1", x));
-    husk_value seen =
-        husk_graph_attention(graph, NULL, &causal, heads(graph, all, batch, 0), heads(graph, all, batch, 1),
-                             heads(graph, all, batch, 2), HUSK_NO_VALUE);
+    husk_value seen = husk_graph_attention(graph, NULL, &causal, heads(graph, all, batch, 0),
+                                           heads(graph, all, batch, 1), heads(graph, all, batch, 2), HUSK_NO_VALUE);
     seen = husk_graph_permute(graph, NULL, seen, (int32_t[]){0, 2, 1, 3});
     seen = husk_graph_reshape(graph, NULL, seen, 3, (int64_t[]){batch, LENGTH, WIDTH});
     x = add(graph, x, linear(graph, number, "projection", WIDTH, HUSK_ACT_NONE, seen));
@@ -152,16 +147,15 @@ static double perplexity(husk_graph *graph, husk_feed *feed, husk_metrics *metri
     while (!batch.is_last) {
         next_batch(graph, feed, &batch);
         ok(husk_graph_forward(graph, HUSK_GRAPH_EVALUATION), husk_graph_error(graph));
-        ok(husk_metrics_add(metrics, husk_graph_queue(graph), &logits, &next, batch.count * LENGTH, &error),
-           &error);
+        ok(husk_metrics_add(metrics, husk_graph_queue(graph), &logits, &next, batch.count * LENGTH, &error), &error);
     }
     ok(husk_metrics_read(metrics, husk_graph_queue(graph), &report, &error), &error);
     husk_metrics_reset(metrics);
     return report.perplexity;
 }
 
-static double learn(husk_graph *graph, husk_feed *learning, husk_feed *asking, husk_metrics *metrics,
-                    uint64_t steps, const char *log_path)
+static double learn(husk_graph *graph, husk_feed *learning, husk_feed *asking, husk_metrics *metrics, uint64_t steps,
+                    const char *log_path)
 {
     const char *const columns[] = {"step", "loss", "perplexity", "rate"};
     husk_rate_params rate = husk_rate_defaults(HUSK_RATE_COSINE, 2e-3);
@@ -172,8 +166,8 @@ static double learn(husk_graph *graph, husk_feed *learning, husk_feed *asking, h
     double rest = NAN, now;
     rate.warmup = steps / 20;
     rate.steps = steps - rate.warmup;
-    ok(husk_progress_create(&HUSK_PROGRESS_PARAMS(.stream = stderr, .label = "text", .total = steps),
-                            &progress, &error),
+    ok(husk_progress_create(&HUSK_PROGRESS_PARAMS(.stream = stderr, .label = "text", .total = steps), &progress,
+                            &error),
        &error);
     if (log_path)
         ok(husk_log_open(log_path, &HUSK_LOG_PARAMS(.columns = columns, .count = 4), &log, &error), &error);
@@ -232,8 +226,7 @@ static void write_text(husk_context *context, husk_graph *learnt, const husk_voc
 {
     const int64_t bytes = husk_vocabulary_size(vocabulary);
     husk_graph *graph;
-    ok(husk_graph_create(context, &HUSK_GRAPH_PARAMS(.queue = husk_graph_queue(learnt)), &graph, &error),
-       &error);
+    ok(husk_graph_create(context, &HUSK_GRAPH_PARAMS(.queue = husk_graph_queue(learnt)), &graph, &error), &error);
     build(graph, 1, bytes);
     ok(husk_graph_compile(graph, &HUSK_GRAPH_OPTIONS(0), &error), &error);
     for (size_t i = 0; i < husk_graph_parameter_count(learnt); i++) {
@@ -290,8 +283,8 @@ static int usage(const char *program)
 int main(int count, char **arguments)
 {
 #define LICENCES "/usr/share/common-licenses/"
-    const char *paths[TEXTS] = {LICENCES "GPL-3", LICENCES "GFDL-1.3", LICENCES "Apache-2.0",
-                                LICENCES "MPL-1.1", LICENCES "Artistic"};
+    const char *paths[TEXTS] = {LICENCES "GPL-3", LICENCES "GFDL-1.3", LICENCES "Apache-2.0", LICENCES "MPL-1.1",
+                                LICENCES "Artistic"};
     const char *log_path = NULL;
     size_t given = 0;
     uint64_t seed = 1, steps = 1500, letters = 500;
@@ -323,8 +316,7 @@ int main(int count, char **arguments)
     husk_vocabulary *vocabulary;
     ok(husk_vocabulary_create_bytes(&text, &vocabulary, &error), &error);
     ok(husk_vocabulary_encode_bytes(vocabulary, &text, &ids, &error), &error);
-    const int64_t bytes = husk_vocabulary_size(vocabulary), all = ids.shape[0], tenth = all / 10,
-                  first = tenth * 9 / 2;
+    const int64_t bytes = husk_vocabulary_size(vocabulary), all = ids.shape[0], tenth = all / 10, first = tenth * 9 / 2;
     int32_t *id = ids.data, start[LENGTH / 2];
     husk_dataset *asked = pieces(id + first, tenth, LENGTH, bytes);
     memcpy(start, id + first, tenth >= LENGTH / 2 ? sizeof start : 0);
@@ -337,13 +329,11 @@ int main(int count, char **arguments)
     husk_feed *learning, *asking;
     husk_metrics *metrics;
     ok(husk_context_create(NULL, NULL, &context, &error), &error);
-    ok(husk_feed_create(context, learnt, &HUSK_FEED_PARAMS(.batch = BATCH, .seed = seed), &learning, &error),
+    ok(husk_feed_create(context, learnt, &HUSK_FEED_PARAMS(.batch = BATCH, .seed = seed), &learning, &error), &error);
+    ok(husk_feed_create(context, asked, &HUSK_FEED_PARAMS(.batch = BATCH, .in_order = 1, .keep_partial = 1), &asking,
+                        &error),
        &error);
-    ok(husk_feed_create(context, asked, &HUSK_FEED_PARAMS(.batch = BATCH, .in_order = 1, .keep_partial = 1),
-                        &asking, &error),
-       &error);
-    ok(husk_metrics_create(context, &HUSK_METRICS_PARAMS(.classes = bytes, .rows = BATCH * LENGTH), &metrics,
-                           &error),
+    ok(husk_metrics_create(context, &HUSK_METRICS_PARAMS(.classes = bytes, .rows = BATCH * LENGTH), &metrics, &error),
        &error);
     ok(husk_graph_create(context, &HUSK_GRAPH_PARAMS(.seed = seed), &graph, &error), &error);
     husk_optimizer_params adam = husk_adamw(2e-3);
@@ -353,8 +343,7 @@ int main(int count, char **arguments)
     husk_value next = husk_graph_input(graph, "next", HUSK_I32, 2, (int64_t[]){BATCH, LENGTH});
     next = husk_graph_reshape(graph, NULL, next, 1, (int64_t[]){BATCH * LENGTH});
     husk_value loss = husk_graph_loss(graph, "loss", NULL, logits, next, HUSK_NO_VALUE, HUSK_NO_VALUE);
-    ok(husk_graph_compile(graph, &HUSK_GRAPH_OPTIONS(.loss = loss, .optimizer = &adam, .clip_norm = 1),
-                          &error),
+    ok(husk_graph_compile(graph, &HUSK_GRAPH_OPTIONS(.loss = loss, .optimizer = &adam, .clip_norm = 1), &error),
        &error);
 
     double rest = learn(graph, learning, asking, metrics, steps, log_path);

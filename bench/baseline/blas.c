@@ -68,8 +68,7 @@ static bool cpu_has_avx512(void)
 
 static bool kernels_have_avx512(const char *core)
 {
-    static const char *const names[] = {"SkylakeX",       "Cooperlake", "SapphireRapids",
-                                        "Sapphirerapids", "Zen4",       "Zen5"};
+    static const char *const names[] = {"SkylakeX", "Cooperlake", "SapphireRapids", "Sapphirerapids", "Zen4", "Zen5"};
     bool have = false;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         have = have || strcmp(core, names[i]) == 0;
@@ -105,8 +104,7 @@ static void session_close(void *session)
     free(s);
 }
 
-static bench_answer session_open(const bench_open_options *options, void **session,
-                                 char reason[BENCH_REASON_TEXT])
+static bench_answer session_open(const bench_open_options *options, void **session, char reason[BENCH_REASON_TEXT])
 {
     // Idle threads yield for 2^26 cycles (25 ms) before they sleep; 2^18 are 0.1 ms and cost nothing.
     bench_environment_default("OPENBLAS_THREAD_TIMEOUT", "18");
@@ -132,14 +130,13 @@ static void version(void *session, char *text, size_t size)
     const blas_session *s = session;
     const char *config = s->openblas_get_config(); // "OpenBLAS 0.3.21 DYNAMIC_ARCH ..."
     const char *number = strchr(config, ' ');
-    const int name_length =
-        (int)(number ? strcspn(number + 1, " ") + 1 + (size_t)(number - config) : strlen(config));
+    const int name_length = (int)(number ? strcspn(number + 1, " ") + 1 + (size_t)(number - config) : strlen(config));
     const int threads = s->openblas_get_num_threads();
     char instead[64] = "";
     if (s->own_choice[0])
         snprintf(instead, sizeof instead, " instead of %s", s->own_choice);
-    snprintf(text, size, "%.*s (%s kernels%s, %d thread%s)", name_length, config, s->openblas_get_corename(),
-             instead, threads, threads == 1 ? "" : "s");
+    snprintf(text, size, "%.*s (%s kernels%s, %d thread%s)", name_length, config, s->openblas_get_corename(), instead,
+             threads, threads == 1 ? "" : "s");
 }
 
 // ---- a case
@@ -226,10 +223,9 @@ static blasint at_least_one(int64_t size)
 static void call_sgemm(const state *s, const float *a, const float *b, float *c)
 {
     const bench_gemm *g = &s->g;
-    s->session->cblas_sgemm(CblasRowMajor, g->ta ? CblasTrans : CblasNoTrans,
-                            g->tb ? CblasTrans : CblasNoTrans, (blasint)g->m, (blasint)g->n, (blasint)g->k,
-                            (float)g->alpha, a, at_least_one(g->lda), b, at_least_one(g->ldb), (float)g->beta,
-                            c, at_least_one(g->ldc));
+    s->session->cblas_sgemm(CblasRowMajor, g->ta ? CblasTrans : CblasNoTrans, g->tb ? CblasTrans : CblasNoTrans,
+                            (blasint)g->m, (blasint)g->n, (blasint)g->k, (float)g->alpha, a, at_least_one(g->lda), b,
+                            at_least_one(g->ldb), (float)g->beta, c, at_least_one(g->ldc));
 }
 
 // n is 1: C's column is op(A) times B's; else m is 1: C's row is op(B)^T times A's.
@@ -387,9 +383,8 @@ static void choose(state *s, const bench_prepare_options *options)
     else
         shortest_run(s, false); // its threads' memory
     const bool has_epilogue = s->g.bias != BENCH_BIAS_NONE || s->act != HUSK_ACT_NONE;
-    snprintf(s->variant, sizeof s->variant, "%s%s%s%s", s->is_backward ? "two " : "",
-             s->use_gemv ? "sgemv" : "sgemm", s->g.batch > 1 ? ", one by one" : "",
-             has_epilogue ? ", bias and activation in plain C" : "");
+    snprintf(s->variant, sizeof s->variant, "%s%s%s%s", s->is_backward ? "two " : "", s->use_gemv ? "sgemv" : "sgemm",
+             s->g.batch > 1 ? ", one by one" : "", has_epilogue ? ", bias and activation in plain C" : "");
 }
 
 static void release(void *opaque)

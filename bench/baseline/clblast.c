@@ -91,8 +91,7 @@ static bench_answer find_device(clblast_session *s, const char *wish, char reaso
     return status == HUSK_OK ? BENCH_OK : BENCH_ERROR;
 }
 
-static bench_answer session_open(const bench_open_options *options, void **session,
-                                 char reason[BENCH_REASON_TEXT])
+static bench_answer session_open(const bench_open_options *options, void **session, char reason[BENCH_REASON_TEXT])
 {
     clblast_session *s = calloc(1, sizeof *s);
     if (!s) {
@@ -122,8 +121,8 @@ static void version(void *session, char *text, size_t size)
     const clblast_session *s = session;
     const char *name = bench_text_of(s->about, "name");
 #ifdef CLBLAST_VERSION_MAJOR
-    snprintf(text, size, "CLBlast %d.%d.%d (%s)", CLBLAST_VERSION_MAJOR, CLBLAST_VERSION_MINOR,
-             CLBLAST_VERSION_PATCH, name);
+    snprintf(text, size, "CLBlast %d.%d.%d (%s)", CLBLAST_VERSION_MAJOR, CLBLAST_VERSION_MINOR, CLBLAST_VERSION_PATCH,
+             name);
 #else
     snprintf(text, size, "CLBlast before 1.5.3 (%s)", name);
 #endif
@@ -155,13 +154,12 @@ static bench_answer multiply(const state *s, const operands *set, char reason[BE
     cl_command_queue queue = s->session->queue;
     CLBlastStatusCode status;
     if (g->batch == 1)
-        status = CLBlastSgemm(CLBlastLayoutRowMajor, ta, tb, m, n, k, (float)g->alpha, set->a, 0, lda, set->b,
-                              0, ldb, (float)g->beta, set->c, 0, ldc, &queue, NULL);
+        status = CLBlastSgemm(CLBlastLayoutRowMajor, ta, tb, m, n, k, (float)g->alpha, set->a, 0, lda, set->b, 0, ldb,
+                              (float)g->beta, set->c, 0, ldc, &queue, NULL);
     else
-        status = CLBlastSgemmStridedBatched(CLBlastLayoutRowMajor, ta, tb, m, n, k, (float)g->alpha, set->a,
-                                            0, lda, (g->ta ? k : m) * lda, set->b, 0, ldb,
-                                            (g->tb ? n : k) * ldb, (float)g->beta, set->c, 0, ldc, m * ldc,
-                                            (size_t)g->batch, &queue, NULL);
+        status = CLBlastSgemmStridedBatched(CLBlastLayoutRowMajor, ta, tb, m, n, k, (float)g->alpha, set->a, 0, lda,
+                                            (g->ta ? k : m) * lda, set->b, 0, ldb, (g->tb ? n : k) * ldb,
+                                            (float)g->beta, set->c, 0, ldc, m * ldc, (size_t)g->batch, &queue, NULL);
     if (status == CLBlastSuccess)
         return BENCH_OK;
     snprintf(reason, BENCH_REASON_TEXT, "CLBlast: status %d", (int)status);
@@ -178,10 +176,8 @@ static bench_answer finish_c(const state *s, const operands *set, char reason[BE
     const struct {
         size_t size;
         const void *value;
-    } arguments[] = {{sizeof set->c, &set->c},
-                     {sizeof ldc, &ldc},
-                     {sizeof batch_stride, &batch_stride},
-                     {sizeof s->bias, &s->bias}};
+    } arguments[] = {
+        {sizeof set->c, &set->c}, {sizeof ldc, &ldc}, {sizeof batch_stride, &batch_stride}, {sizeof s->bias, &s->bias}};
     cl_int error = CL_SUCCESS;
     for (cl_uint i = 0; i < 4 && error == CL_SUCCESS; i++)
         error = clSetKernelArg(s->kernel, i, arguments[i].size, arguments[i].value);
@@ -290,9 +286,8 @@ static bench_answer reset(void *opaque, char reason[BENCH_REASON_TEXT])
     const state *s = opaque;
     cl_int error = CL_SUCCESS;
     for (int i = 0; i < s->copies && error == CL_SUCCESS; i++)
-        error =
-            clEnqueueWriteBuffer(s->session->queue, s->sets[i].c, CL_TRUE, 0,
-                                 (size_t)s->data->y.count * sizeof(float), s->data->y.data, 0, NULL, NULL);
+        error = clEnqueueWriteBuffer(s->session->queue, s->sets[i].c, CL_TRUE, 0,
+                                     (size_t)s->data->y.count * sizeof(float), s->data->y.data, 0, NULL, NULL);
     return explain_cl(error, "clEnqueueWriteBuffer", reason);
 }
 
@@ -339,8 +334,7 @@ static bench_answer read_back(void *opaque, bench_output *output, char reason[BE
 {
     const state *s = opaque;
     return explain_cl(clEnqueueReadBuffer(s->session->queue, s->sets[s->last].c, CL_TRUE, 0,
-                                          (size_t)output->y.count * sizeof(float), output->y.data, 0, NULL,
-                                          NULL),
+                                          (size_t)output->y.count * sizeof(float), output->y.data, 0, NULL, NULL),
                       "clEnqueueReadBuffer", reason);
 }
 

@@ -22,8 +22,7 @@ void *bench_library_open(const char *const *names, char reason[BENCH_REASON_TEXT
     return library;
 }
 
-bench_answer bench_library_function(void *library, const char *name, void *function,
-                                    char reason[BENCH_REASON_TEXT])
+bench_answer bench_library_function(void *library, const char *name, void *function, char reason[BENCH_REASON_TEXT])
 {
     void *address = dlsym(library, name);
     if (!address) {

@@ -12,8 +12,7 @@
 /* Open the first of the names that can be; NULL-ended. NULL: reason says what the last attempt met. */
 void *bench_library_open(const char *const *names, char reason[BENCH_REASON_TEXT]);
 /* Store the function's address, of whatever function pointer type, in *function. */
-bench_answer bench_library_function(void *library, const char *name, void *function,
-                                    char reason[BENCH_REASON_TEXT]);
+bench_answer bench_library_function(void *library, const char *name, void *function, char reason[BENCH_REASON_TEXT]);
 /* setenv, unless the user has set the variable: a user's own settings count. */
 void bench_environment_default(const char *name, const char *value);
 

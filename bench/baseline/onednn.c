@@ -75,8 +75,7 @@ static void session_close(void *session)
     free(s);
 }
 
-static bench_answer session_open(const bench_open_options *options, void **session,
-                                 char reason[BENCH_REASON_TEXT])
+static bench_answer session_open(const bench_open_options *options, void **session, char reason[BENCH_REASON_TEXT])
 {
     bench_answer answer = onednn_library_open(options->threads, reason);
     if (answer != BENCH_OK)
@@ -126,8 +125,8 @@ static void version(void *session, char *text, size_t size)
     const onednn_session *s = session;
     const dnnl_version_t *v = dnnl.version();
     const int threads = v->cpu_runtime == DNNL_RUNTIME_SEQ ? 1 : s->threads;
-    snprintf(text, size, "oneDNN %d.%d.%d (%s, %d %s thread%s)", v->major, v->minor, v->patch, isa_text(),
-             threads, onednn_library_threading(), threads == 1 ? "" : "s");
+    snprintf(text, size, "oneDNN %d.%d.%d (%s, %d %s thread%s)", v->major, v->minor, v->patch, isa_text(), threads,
+             onednn_library_threading(), threads == 1 ? "" : "s");
 }
 
 static const char *form(void *session, const bench_case *c, size_t index)
@@ -182,9 +181,20 @@ static bool make_operands(const state *s, onednn_operands *o)
 
 static void free_operands(onednn_operands *o)
 {
-    float *all[] =
-        {o->x,        o->w, o->bias, o->y, o->h0, o->c0, o->h_n, o->c_n, o->input_weights, o->hidden_weights,
-         o->gate_bias, o->dy, o->scales, o->scaled_bias};
+    float *all[] = {o->x,
+                    o->w,
+                    o->bias,
+                    o->y,
+                    o->h0,
+                    o->c0,
+                    o->h_n,
+                    o->c_n,
+                    o->input_weights,
+                    o->hidden_weights,
+                    o->gate_bias,
+                    o->dy,
+                    o->scales,
+                    o->scaled_bias};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         free(all[i]);
     for (int i = 0; i < BENCH_SAVED; i++)
@@ -236,8 +246,8 @@ typedef struct choice {
     uint64_t ns;
 } choice;
 
-static void consider(choice *best, const state *s, const onednn_way *way, bool references,
-                     bench_answer *failed, char reason[BENCH_REASON_TEXT])
+static void consider(choice *best, const state *s, const onednn_way *way, bool references, bench_answer *failed,
+                     char reason[BENCH_REASON_TEXT])
 {
     onednn_program *program = build(s, way, 0);
     if (!program) {
@@ -348,15 +358,12 @@ static bench_answer prepare(void *session, const bench_case *c, const bench_data
     state *s = calloc(1, sizeof *s);
     if (!s)
         return explain(dnnl_out_of_memory, "case", reason);
-    *s = (state){.session = session,
-                 .c = *c,
-                 .data = data,
-                 .op = op,
-                 .copies = options->copies > 1 ? options->copies : 1};
+    *s = (state){
+        .session = session, .c = *c, .data = data, .op = op, .copies = options->copies > 1 ? options->copies : 1};
     s->operands = calloc((size_t)s->copies, sizeof *s->operands);
     s->programs = calloc((size_t)s->copies, sizeof(onednn_program *));
-    bench_answer answer = s->operands && s->programs ? make_programs(s, options, reason)
-                                                     : explain(dnnl_out_of_memory, "case", reason);
+    bench_answer answer =
+        s->operands && s->programs ? make_programs(s, options, reason) : explain(dnnl_out_of_memory, "case", reason);
     if (answer == BENCH_OK)
         answer = reset(s, reason);
     if (answer != BENCH_OK) {
@@ -417,8 +424,7 @@ static bench_answer read_back(void *opaque, bench_output *output, char reason[BE
 {
     state *s = opaque;
     const onednn_operands *o = &s->operands[s->last];
-    bench_answer answer =
-        explain(onednn_program_execute(s->programs[s->last], ONEDNN_READ), "reading", reason);
+    bench_answer answer = explain(onednn_program_execute(s->programs[s->last], ONEDNN_READ), "reading", reason);
     if (answer != BENCH_OK)
         return answer;
     bench_operand_copy_array(output->y.data, o->y, &output->y);

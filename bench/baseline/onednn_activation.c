@@ -43,8 +43,7 @@ static void build_backward(onednn_program *program, const onednn_operands *opera
     onednn_program_step(program, ONEDNN_RUN, pd, 3, arguments);
 }
 
-static void build(onednn_program *program, const bench_case *c, const onednn_operands *operands,
-                  unsigned flags)
+static void build(onednn_program *program, const bench_case *c, const onednn_operands *operands, unsigned flags)
 {
     (void)flags;
     const onednn_md *md = onednn_program_md_packed(program, 1, &c->as.activation.count);

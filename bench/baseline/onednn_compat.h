@@ -21,8 +21,7 @@ typedef dnnl_memory_desc_t onednn_md;
 
 /* The descriptors of an rnn; those that do not apply are NULL. */
 typedef struct onednn_rnn_mds {
-    const onednn_md *src, *src_iter, *src_iter_c, *weights, *weights_iter, *bias, *dst, *dst_iter,
-        *dst_iter_c;
+    const onednn_md *src, *src_iter, *src_iter_c, *weights, *weights_iter, *bias, *dst, *dst_iter, *dst_iter_c;
 } onednn_rnn_mds;
 
 /*
@@ -53,8 +52,7 @@ static inline void onednn_md_destroy(onednn_md *md)
         dnnl.memory_desc_destroy(md);
 }
 
-static inline dnnl_status_t onednn_append_eltwise(dnnl_post_ops_t ops, dnnl_alg_kind_t kind, float alpha,
-                                                  float beta)
+static inline dnnl_status_t onednn_append_eltwise(dnnl_post_ops_t ops, dnnl_alg_kind_t kind, float alpha, float beta)
 {
     return dnnl.post_ops_append_eltwise(ops, kind, alpha, beta);
 }
@@ -64,42 +62,36 @@ static inline dnnl_status_t onednn_append_sum(dnnl_post_ops_t ops, float scale)
     return dnnl.post_ops_append_sum(ops, scale, 0, dnnl_f32);
 }
 
-static inline dnnl_status_t onednn_matmul(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
-                                          const onednn_md *src, const onednn_md *weights,
-                                          const onednn_md *bias, const onednn_md *dst,
+static inline dnnl_status_t onednn_matmul(dnnl_primitive_desc_t *pd, dnnl_engine_t engine, const onednn_md *src,
+                                          const onednn_md *weights, const onednn_md *bias, const onednn_md *dst,
                                           const_dnnl_primitive_attr_t attr)
 {
     return dnnl.matmul_primitive_desc_create(pd, engine, src, weights, bias, dst, attr);
 }
 
-static inline dnnl_status_t onednn_inner_product(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
-                                                 dnnl_prop_kind_t prop, const onednn_md *src, const onednn_md *weights,
-                                                 const onednn_md *bias, const onednn_md *dst,
-                                                 const_dnnl_primitive_attr_t attr)
+static inline dnnl_status_t onednn_inner_product(dnnl_primitive_desc_t *pd, dnnl_engine_t engine, dnnl_prop_kind_t prop,
+                                                 const onednn_md *src, const onednn_md *weights, const onednn_md *bias,
+                                                 const onednn_md *dst, const_dnnl_primitive_attr_t attr)
 {
-    return dnnl.inner_product_forward_primitive_desc_create(pd, engine, prop, src, weights,
-                                                            bias, dst, attr);
+    return dnnl.inner_product_forward_primitive_desc_create(pd, engine, prop, src, weights, bias, dst, attr);
 }
 
-static inline dnnl_status_t onednn_convolution(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
-                                               dnnl_prop_kind_t prop, dnnl_alg_kind_t kind, const onednn_md *src,
-                                               const onednn_md *weights, const onednn_md *bias,
-                                               const onednn_md *dst, const onednn_window *window,
+static inline dnnl_status_t onednn_convolution(dnnl_primitive_desc_t *pd, dnnl_engine_t engine, dnnl_prop_kind_t prop,
+                                               dnnl_alg_kind_t kind, const onednn_md *src, const onednn_md *weights,
+                                               const onednn_md *bias, const onednn_md *dst, const onednn_window *window,
                                                const_dnnl_primitive_attr_t attr)
 {
-    return dnnl.convolution_forward_primitive_desc_create(pd, engine, prop, kind, src,
-                                                          weights, bias, dst, window->strides,
-                                                          window->dilates, window->pad, window->pad_end,
-                                                          attr);
+    return dnnl.convolution_forward_primitive_desc_create(pd, engine, prop, kind, src, weights, bias, dst,
+                                                          window->strides, window->dilates, window->pad,
+                                                          window->pad_end, attr);
 }
 
 static inline dnnl_status_t onednn_pooling(dnnl_primitive_desc_t *pd, dnnl_engine_t engine, dnnl_prop_kind_t prop,
                                            dnnl_alg_kind_t kind, const onednn_md *src, const onednn_md *dst,
                                            const onednn_window *window)
 {
-    return dnnl.pooling_forward_primitive_desc_create(pd, engine, prop, kind, src, dst, window->strides,
-                                                      window->extent, window->dilates, window->pad,
-                                                      window->pad_end, NULL);
+    return dnnl.pooling_forward_primitive_desc_create(pd, engine, prop, kind, src, dst, window->strides, window->extent,
+                                                      window->dilates, window->pad, window->pad_end, NULL);
 }
 
 /* forward: the descriptor of the training pass that it belongs to. */
@@ -109,31 +101,28 @@ static inline dnnl_status_t onednn_pooling_backward(dnnl_primitive_desc_t *pd, d
                                                     const_dnnl_primitive_desc_t forward)
 {
     return dnnl.pooling_backward_primitive_desc_create(pd, engine, kind, diff_src, diff_dst, window->strides,
-                                                       window->extent, window->dilates, window->pad,
-                                                       window->pad_end, forward, NULL);
+                                                       window->extent, window->dilates, window->pad, window->pad_end,
+                                                       forward, NULL);
 }
 
 static inline dnnl_status_t onednn_softmax(dnnl_primitive_desc_t *pd, dnnl_engine_t engine, dnnl_prop_kind_t prop,
                                            bool log, const onednn_md *md, int axis)
 {
-    return dnnl.softmax_forward_primitive_desc_create(pd, engine, prop,
-                                                      log ? dnnl_softmax_log : dnnl_softmax_accurate, md, md,
-                                                      axis, NULL);
+    return dnnl.softmax_forward_primitive_desc_create(pd, engine, prop, log ? dnnl_softmax_log : dnnl_softmax_accurate,
+                                                      md, md, axis, NULL);
 }
 
 static inline dnnl_status_t onednn_softmax_backward(dnnl_primitive_desc_t *pd, dnnl_engine_t engine, bool log,
-                                                    const onednn_md *md, int axis,
-                                                    const_dnnl_primitive_desc_t forward)
+                                                    const onednn_md *md, int axis, const_dnnl_primitive_desc_t forward)
 {
-    return dnnl.softmax_backward_primitive_desc_create(pd, engine, log ? dnnl_softmax_log : dnnl_softmax_accurate,
-                                                       md, md, md, axis, forward, NULL);
+    return dnnl.softmax_backward_primitive_desc_create(pd, engine, log ? dnnl_softmax_log : dnnl_softmax_accurate, md,
+                                                       md, md, axis, forward, NULL);
 }
 
 static inline dnnl_status_t onednn_eltwise(dnnl_primitive_desc_t *pd, dnnl_engine_t engine, dnnl_prop_kind_t prop,
                                            dnnl_alg_kind_t kind, const onednn_md *md, float alpha, float beta)
 {
-    return dnnl.eltwise_forward_primitive_desc_create(pd, engine, prop, kind, md, md, alpha,
-                                                      beta, NULL);
+    return dnnl.eltwise_forward_primitive_desc_create(pd, engine, prop, kind, md, md, alpha, beta, NULL);
 }
 
 /* dst = src + other, which is broadcast; attr's post-ops follow. */
@@ -147,20 +136,18 @@ static inline dnnl_status_t onednn_vanilla_rnn(dnnl_primitive_desc_t *pd, dnnl_e
                                                dnnl_alg_kind_t kind, dnnl_rnn_direction_t direction,
                                                const onednn_rnn_mds *m, const_dnnl_primitive_attr_t attr)
 {
-    return dnnl.vanilla_rnn_forward_primitive_desc_create(pd, engine, prop, kind, direction,
-                                                          m->src, m->src_iter, m->weights, m->weights_iter,
-                                                          m->bias, m->dst, m->dst_iter, dnnl_rnn_flags_undef,
-                                                          0, 0, attr);
+    return dnnl.vanilla_rnn_forward_primitive_desc_create(pd, engine, prop, kind, direction, m->src, m->src_iter,
+                                                          m->weights, m->weights_iter, m->bias, m->dst, m->dst_iter,
+                                                          dnnl_rnn_flags_undef, 0, 0, attr);
 }
 
 static inline dnnl_status_t onednn_lstm(dnnl_primitive_desc_t *pd, dnnl_engine_t engine, dnnl_prop_kind_t prop,
                                         dnnl_rnn_direction_t direction, const onednn_rnn_mds *m,
                                         const_dnnl_primitive_attr_t attr)
 {
-    return dnnl.lstm_forward_primitive_desc_create(pd, engine, prop, direction, m->src,
-                                                   m->src_iter, m->src_iter_c, m->weights, m->weights_iter,
-                                                   NULL, NULL, m->bias, m->dst, m->dst_iter, m->dst_iter_c,
-                                                   dnnl_rnn_flags_undef, attr);
+    return dnnl.lstm_forward_primitive_desc_create(pd, engine, prop, direction, m->src, m->src_iter, m->src_iter_c,
+                                                   m->weights, m->weights_iter, NULL, NULL, m->bias, m->dst,
+                                                   m->dst_iter, m->dst_iter_c, dnnl_rnn_flags_undef, attr);
 }
 
 static inline dnnl_status_t onednn_gru(dnnl_primitive_desc_t *pd, dnnl_engine_t engine, bool reset_after,
@@ -168,20 +155,18 @@ static inline dnnl_status_t onednn_gru(dnnl_primitive_desc_t *pd, dnnl_engine_t 
                                        const_dnnl_primitive_attr_t attr)
 {
     if (reset_after)
-        return dnnl.lbr_gru_forward_primitive_desc_create(pd, engine, dnnl_forward_inference, direction,
-                                                          m->src, m->src_iter, m->weights, m->weights_iter,
-                                                          m->bias, m->dst, m->dst_iter, dnnl_rnn_flags_undef,
-                                                          attr);
-    return dnnl.gru_forward_primitive_desc_create(pd, engine, dnnl_forward_inference, direction, m->src,
-                                                  m->src_iter, m->weights, m->weights_iter, m->bias, m->dst,
-                                                  m->dst_iter, dnnl_rnn_flags_undef, attr);
+        return dnnl.lbr_gru_forward_primitive_desc_create(pd, engine, dnnl_forward_inference, direction, m->src,
+                                                          m->src_iter, m->weights, m->weights_iter, m->bias, m->dst,
+                                                          m->dst_iter, dnnl_rnn_flags_undef, attr);
+    return dnnl.gru_forward_primitive_desc_create(pd, engine, dnnl_forward_inference, direction, m->src, m->src_iter,
+                                                  m->weights, m->weights_iter, m->bias, m->dst, m->dst_iter,
+                                                  dnnl_rnn_flags_undef, attr);
 }
 
 /* Gradients; forward: the descriptor of the pass that they belong to. */
 static inline dnnl_status_t onednn_vanilla_rnn_backward(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
                                                         dnnl_alg_kind_t kind, dnnl_rnn_direction_t direction,
-                                                        const onednn_rnn_mds *m,
-                                                        const_dnnl_primitive_desc_t forward)
+                                                        const onednn_rnn_mds *m, const_dnnl_primitive_desc_t forward)
 {
     return dnnl.vanilla_rnn_backward_primitive_desc_create(
         pd, engine, dnnl_backward, kind, direction, m->src, m->src_iter, m->weights, m->weights_iter, m->bias, m->dst,
@@ -213,8 +198,7 @@ static inline dnnl_status_t onednn_convolution_backward_data(dnnl_primitive_desc
 static inline dnnl_status_t onednn_convolution_backward_weights(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
                                                                 dnnl_alg_kind_t kind, const onednn_md *src,
                                                                 const onednn_md *diff_weights,
-                                                                const onednn_md *diff_bias,
-                                                                const onednn_md *diff_dst,
+                                                                const onednn_md *diff_bias, const onednn_md *diff_dst,
                                                                 const onednn_window *window,
                                                                 const_dnnl_primitive_desc_t forward)
 {
@@ -233,14 +217,12 @@ static inline dnnl_status_t onednn_inner_product_backward_data(dnnl_primitive_de
 }
 
 static inline dnnl_status_t onednn_inner_product_backward_weights(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
-                                                                  const onednn_md *src,
-                                                                  const onednn_md *diff_weights,
-                                                                  const onednn_md *diff_bias,
-                                                                  const onednn_md *diff_dst,
+                                                                  const onednn_md *src, const onednn_md *diff_weights,
+                                                                  const onednn_md *diff_bias, const onednn_md *diff_dst,
                                                                   const_dnnl_primitive_desc_t forward)
 {
-    return dnnl.inner_product_backward_weights_primitive_desc_create(pd, engine, src, diff_weights, diff_bias,
-                                                                     diff_dst, forward, NULL);
+    return dnnl.inner_product_backward_weights_primitive_desc_create(pd, engine, src, diff_weights, diff_bias, diff_dst,
+                                                                     forward, NULL);
 }
 
 static inline dnnl_status_t onednn_eltwise_backward(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
@@ -268,8 +250,8 @@ static inline dnnl_status_t onednn_layer_norm(dnnl_primitive_desc_t *pd, dnnl_en
                                               const onednn_md *md, const onednn_md *statistics, float epsilon,
                                               unsigned flags)
 {
-    return dnnl.layer_normalization_forward_primitive_desc_create(pd, engine, prop, md, md, statistics, epsilon,
-                                                                  flags, NULL);
+    return dnnl.layer_normalization_forward_primitive_desc_create(pd, engine, prop, md, md, statistics, epsilon, flags,
+                                                                  NULL);
 }
 
 static inline dnnl_status_t onednn_layer_norm_backward(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
@@ -301,8 +283,7 @@ static inline void onednn_md_destroy(onednn_md *md)
     free(md);
 }
 
-static inline dnnl_status_t onednn_append_eltwise(dnnl_post_ops_t ops, dnnl_alg_kind_t kind, float alpha,
-                                                  float beta)
+static inline dnnl_status_t onednn_append_eltwise(dnnl_post_ops_t ops, dnnl_alg_kind_t kind, float alpha, float beta)
 {
     return dnnl.post_ops_append_eltwise(ops, 1.0f, kind, alpha, beta);
 }
@@ -313,9 +294,8 @@ static inline dnnl_status_t onednn_append_sum(dnnl_post_ops_t ops, float scale)
 }
 
 /* The primitive descriptor of an operation that was described with this status. */
-static inline dnnl_status_t onednn_pd_of(dnnl_status_t described, dnnl_primitive_desc_t *pd,
-                                         const_dnnl_op_desc_t op, dnnl_engine_t engine,
-                                         const_dnnl_primitive_attr_t attr)
+static inline dnnl_status_t onednn_pd_of(dnnl_status_t described, dnnl_primitive_desc_t *pd, const_dnnl_op_desc_t op,
+                                         dnnl_engine_t engine, const_dnnl_primitive_attr_t attr)
 {
     return described == dnnl_success ? dnnl.primitive_desc_create(pd, op, attr, engine, NULL) : described;
 }
@@ -328,36 +308,31 @@ static inline dnnl_status_t onednn_backward_pd_of(dnnl_status_t described, dnnl_
     return described == dnnl_success ? dnnl.primitive_desc_create(pd, op, NULL, engine, forward) : described;
 }
 
-static inline dnnl_status_t onednn_matmul(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
-                                          const onednn_md *src, const onednn_md *weights,
-                                          const onednn_md *bias, const onednn_md *dst,
+static inline dnnl_status_t onednn_matmul(dnnl_primitive_desc_t *pd, dnnl_engine_t engine, const onednn_md *src,
+                                          const onednn_md *weights, const onednn_md *bias, const onednn_md *dst,
                                           const_dnnl_primitive_attr_t attr)
 {
     dnnl_matmul_desc_t op;
     return onednn_pd_of(dnnl.matmul_desc_init(&op, src, weights, bias, dst), pd, &op, engine, attr);
 }
 
-static inline dnnl_status_t onednn_inner_product(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
-                                                 dnnl_prop_kind_t prop, const onednn_md *src, const onednn_md *weights,
-                                                 const onednn_md *bias, const onednn_md *dst,
-                                                 const_dnnl_primitive_attr_t attr)
+static inline dnnl_status_t onednn_inner_product(dnnl_primitive_desc_t *pd, dnnl_engine_t engine, dnnl_prop_kind_t prop,
+                                                 const onednn_md *src, const onednn_md *weights, const onednn_md *bias,
+                                                 const onednn_md *dst, const_dnnl_primitive_attr_t attr)
 {
     dnnl_inner_product_desc_t op;
-    return onednn_pd_of(dnnl.inner_product_forward_desc_init(&op, prop, src, weights, bias,
-                                                             dst),
-                        pd, &op, engine, attr);
+    return onednn_pd_of(dnnl.inner_product_forward_desc_init(&op, prop, src, weights, bias, dst), pd, &op, engine,
+                        attr);
 }
 
-static inline dnnl_status_t onednn_convolution(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
-                                               dnnl_prop_kind_t prop, dnnl_alg_kind_t kind, const onednn_md *src,
-                                               const onednn_md *weights, const onednn_md *bias,
-                                               const onednn_md *dst, const onednn_window *window,
+static inline dnnl_status_t onednn_convolution(dnnl_primitive_desc_t *pd, dnnl_engine_t engine, dnnl_prop_kind_t prop,
+                                               dnnl_alg_kind_t kind, const onednn_md *src, const onednn_md *weights,
+                                               const onednn_md *bias, const onednn_md *dst, const onednn_window *window,
                                                const_dnnl_primitive_attr_t attr)
 {
     dnnl_convolution_desc_t op;
-    return onednn_pd_of(dnnl.dilated_convolution_forward_desc_init(&op, prop, kind, src,
-                                                                   weights, bias, dst, window->strides,
-                                                                   window->dilates, window->pad,
+    return onednn_pd_of(dnnl.dilated_convolution_forward_desc_init(&op, prop, kind, src, weights, bias, dst,
+                                                                   window->strides, window->dilates, window->pad,
                                                                    window->pad_end),
                         pd, &op, engine, attr);
 }
@@ -367,9 +342,8 @@ static inline dnnl_status_t onednn_pooling(dnnl_primitive_desc_t *pd, dnnl_engin
                                            const onednn_window *window)
 {
     dnnl_pooling_v2_desc_t op;
-    return onednn_pd_of(dnnl.pooling_v2_forward_desc_init(&op, prop, kind, src, dst, window->strides,
-                                                          window->extent, window->dilates, window->pad,
-                                                          window->pad_end),
+    return onednn_pd_of(dnnl.pooling_v2_forward_desc_init(&op, prop, kind, src, dst, window->strides, window->extent,
+                                                          window->dilates, window->pad, window->pad_end),
                         pd, &op, engine, NULL);
 }
 
@@ -380,9 +354,8 @@ static inline dnnl_status_t onednn_pooling_backward(dnnl_primitive_desc_t *pd, d
                                                     const_dnnl_primitive_desc_t forward)
 {
     dnnl_pooling_v2_desc_t op;
-    return onednn_backward_pd_of(dnnl.pooling_v2_backward_desc_init(&op, kind, diff_src, diff_dst,
-                                                                    window->strides, window->extent,
-                                                                    window->dilates, window->pad,
+    return onednn_backward_pd_of(dnnl.pooling_v2_backward_desc_init(&op, kind, diff_src, diff_dst, window->strides,
+                                                                    window->extent, window->dilates, window->pad,
                                                                     window->pad_end),
                                  pd, &op, engine, forward);
 }
@@ -398,8 +371,7 @@ static inline dnnl_status_t onednn_softmax(dnnl_primitive_desc_t *pd, dnnl_engin
 }
 
 static inline dnnl_status_t onednn_softmax_backward(dnnl_primitive_desc_t *pd, dnnl_engine_t engine, bool log,
-                                                    const onednn_md *md, int axis,
-                                                    const_dnnl_primitive_desc_t forward)
+                                                    const onednn_md *md, int axis, const_dnnl_primitive_desc_t forward)
 {
     dnnl_softmax_desc_t op;
     dnnl_logsoftmax_desc_t log_op;
@@ -413,8 +385,7 @@ static inline dnnl_status_t onednn_eltwise(dnnl_primitive_desc_t *pd, dnnl_engin
                                            dnnl_alg_kind_t kind, const onednn_md *md, float alpha, float beta)
 {
     dnnl_eltwise_desc_t op;
-    return onednn_pd_of(dnnl.eltwise_forward_desc_init(&op, prop, kind, md, alpha, beta),
-                        pd, &op, engine, NULL);
+    return onednn_pd_of(dnnl.eltwise_forward_desc_init(&op, prop, kind, md, alpha, beta), pd, &op, engine, NULL);
 }
 
 /* dst = src + other, which is broadcast; attr's post-ops follow. */
@@ -430,10 +401,9 @@ static inline dnnl_status_t onednn_vanilla_rnn(dnnl_primitive_desc_t *pd, dnnl_e
                                                const onednn_rnn_mds *m, const_dnnl_primitive_attr_t attr)
 {
     dnnl_rnn_desc_t op;
-    return onednn_pd_of(dnnl.vanilla_rnn_forward_desc_init(&op, prop, kind, direction,
-                                                           m->src, m->src_iter, m->weights, m->weights_iter,
-                                                           m->bias, m->dst, m->dst_iter, dnnl_rnn_flags_undef,
-                                                           0, 0),
+    return onednn_pd_of(dnnl.vanilla_rnn_forward_desc_init(&op, prop, kind, direction, m->src, m->src_iter, m->weights,
+                                                           m->weights_iter, m->bias, m->dst, m->dst_iter,
+                                                           dnnl_rnn_flags_undef, 0, 0),
                         pd, &op, engine, attr);
 }
 
@@ -442,10 +412,9 @@ static inline dnnl_status_t onednn_lstm(dnnl_primitive_desc_t *pd, dnnl_engine_t
                                         const_dnnl_primitive_attr_t attr)
 {
     dnnl_rnn_desc_t op;
-    return onednn_pd_of(dnnl.lstm_forward_desc_init(&op, prop, direction, m->src,
-                                                    m->src_iter, m->src_iter_c, m->weights, m->weights_iter,
-                                                    m->bias, m->dst, m->dst_iter, m->dst_iter_c,
-                                                    dnnl_rnn_flags_undef),
+    return onednn_pd_of(dnnl.lstm_forward_desc_init(&op, prop, direction, m->src, m->src_iter, m->src_iter_c,
+                                                    m->weights, m->weights_iter, m->bias, m->dst, m->dst_iter,
+                                                    m->dst_iter_c, dnnl_rnn_flags_undef),
                         pd, &op, engine, attr);
 }
 
@@ -465,16 +434,14 @@ static inline dnnl_status_t onednn_gru(dnnl_primitive_desc_t *pd, dnnl_engine_t 
 /* Gradients; forward: the descriptor of the pass that they belong to. */
 static inline dnnl_status_t onednn_vanilla_rnn_backward(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
                                                         dnnl_alg_kind_t kind, dnnl_rnn_direction_t direction,
-                                                        const onednn_rnn_mds *m,
-                                                        const_dnnl_primitive_desc_t forward)
+                                                        const onednn_rnn_mds *m, const_dnnl_primitive_desc_t forward)
 {
     dnnl_rnn_desc_t op;
-    return onednn_backward_pd_of(
-        dnnl.vanilla_rnn_backward_desc_init(&op, dnnl_backward, kind, direction, m->src, m->src_iter, m->weights,
-                                            m->weights_iter, m->bias, m->dst, m->dst_iter, m->src, m->src_iter,
-                                            m->weights, m->weights_iter, m->bias, m->dst, m->dst_iter,
-                                            dnnl_rnn_flags_undef, 0, 0),
-        pd, &op, engine, forward);
+    return onednn_backward_pd_of(dnnl.vanilla_rnn_backward_desc_init(
+                                     &op, dnnl_backward, kind, direction, m->src, m->src_iter, m->weights,
+                                     m->weights_iter, m->bias, m->dst, m->dst_iter, m->src, m->src_iter, m->weights,
+                                     m->weights_iter, m->bias, m->dst, m->dst_iter, dnnl_rnn_flags_undef, 0, 0),
+                                 pd, &op, engine, forward);
 }
 
 static inline dnnl_status_t onednn_lstm_backward(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
@@ -482,12 +449,12 @@ static inline dnnl_status_t onednn_lstm_backward(dnnl_primitive_desc_t *pd, dnnl
                                                  const_dnnl_primitive_desc_t forward)
 {
     dnnl_rnn_desc_t op;
-    return onednn_backward_pd_of(
-        dnnl.lstm_backward_desc_init(&op, dnnl_backward, direction, m->src, m->src_iter, m->src_iter_c, m->weights,
-                                     m->weights_iter, m->bias, m->dst, m->dst_iter, m->dst_iter_c, m->src, m->src_iter,
-                                     m->src_iter_c, m->weights, m->weights_iter, m->bias, m->dst, m->dst_iter,
-                                     m->dst_iter_c, dnnl_rnn_flags_undef),
-        pd, &op, engine, forward);
+    return onednn_backward_pd_of(dnnl.lstm_backward_desc_init(&op, dnnl_backward, direction, m->src, m->src_iter,
+                                                              m->src_iter_c, m->weights, m->weights_iter, m->bias,
+                                                              m->dst, m->dst_iter, m->dst_iter_c, m->src, m->src_iter,
+                                                              m->src_iter_c, m->weights, m->weights_iter, m->bias,
+                                                              m->dst, m->dst_iter, m->dst_iter_c, dnnl_rnn_flags_undef),
+                                 pd, &op, engine, forward);
 }
 
 static inline dnnl_status_t onednn_convolution_backward_data(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
@@ -497,26 +464,23 @@ static inline dnnl_status_t onednn_convolution_backward_data(dnnl_primitive_desc
                                                              const_dnnl_primitive_desc_t forward)
 {
     dnnl_convolution_desc_t op;
-    return onednn_backward_pd_of(dnnl.dilated_convolution_backward_data_desc_init(&op, kind, diff_src, weights,
-                                                                                  diff_dst, window->strides,
-                                                                                  window->dilates, window->pad,
-                                                                                  window->pad_end),
-                                 pd, &op, engine, forward);
+    return onednn_backward_pd_of(
+        dnnl.dilated_convolution_backward_data_desc_init(&op, kind, diff_src, weights, diff_dst, window->strides,
+                                                         window->dilates, window->pad, window->pad_end),
+        pd, &op, engine, forward);
 }
 
 static inline dnnl_status_t onednn_convolution_backward_weights(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
                                                                 dnnl_alg_kind_t kind, const onednn_md *src,
                                                                 const onednn_md *diff_weights,
-                                                                const onednn_md *diff_bias,
-                                                                const onednn_md *diff_dst,
+                                                                const onednn_md *diff_bias, const onednn_md *diff_dst,
                                                                 const onednn_window *window,
                                                                 const_dnnl_primitive_desc_t forward)
 {
     dnnl_convolution_desc_t op;
-    return onednn_backward_pd_of(dnnl.dilated_convolution_backward_weights_desc_init(&op, kind, src, diff_weights,
-                                                                                     diff_bias, diff_dst,
-                                                                                     window->strides, window->dilates,
-                                                                                     window->pad, window->pad_end),
+    return onednn_backward_pd_of(dnnl.dilated_convolution_backward_weights_desc_init(
+                                     &op, kind, src, diff_weights, diff_bias, diff_dst, window->strides,
+                                     window->dilates, window->pad, window->pad_end),
                                  pd, &op, engine, forward);
 }
 
@@ -531,16 +495,14 @@ static inline dnnl_status_t onednn_inner_product_backward_data(dnnl_primitive_de
 }
 
 static inline dnnl_status_t onednn_inner_product_backward_weights(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
-                                                                  const onednn_md *src,
-                                                                  const onednn_md *diff_weights,
-                                                                  const onednn_md *diff_bias,
-                                                                  const onednn_md *diff_dst,
+                                                                  const onednn_md *src, const onednn_md *diff_weights,
+                                                                  const onednn_md *diff_bias, const onednn_md *diff_dst,
                                                                   const_dnnl_primitive_desc_t forward)
 {
     dnnl_inner_product_desc_t op;
-    return onednn_backward_pd_of(dnnl.inner_product_backward_weights_desc_init(&op, src, diff_weights, diff_bias,
-                                                                               diff_dst),
-                                 pd, &op, engine, forward);
+    return onednn_backward_pd_of(
+        dnnl.inner_product_backward_weights_desc_init(&op, src, diff_weights, diff_bias, diff_dst), pd, &op, engine,
+        forward);
 }
 
 static inline dnnl_status_t onednn_eltwise_backward(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
@@ -565,9 +527,9 @@ static inline dnnl_status_t onednn_batch_norm_backward(dnnl_primitive_desc_t *pd
                                                        const_dnnl_primitive_desc_t forward)
 {
     dnnl_batch_normalization_desc_t op;
-    return onednn_backward_pd_of(dnnl.batch_normalization_backward_desc_init(&op, dnnl_backward, md, md, epsilon,
-                                                                             flags),
-                                 pd, &op, engine, forward);
+    return onednn_backward_pd_of(
+        dnnl.batch_normalization_backward_desc_init(&op, dnnl_backward, md, md, epsilon, flags), pd, &op, engine,
+        forward);
 }
 
 static inline dnnl_status_t onednn_layer_norm(dnnl_primitive_desc_t *pd, dnnl_engine_t engine, dnnl_prop_kind_t prop,
@@ -584,9 +546,9 @@ static inline dnnl_status_t onednn_layer_norm_backward(dnnl_primitive_desc_t *pd
                                                        unsigned flags, const_dnnl_primitive_desc_t forward)
 {
     dnnl_layer_normalization_desc_t op;
-    return onednn_backward_pd_of(dnnl.layer_normalization_backward_desc_init(&op, dnnl_backward, md, md, statistics,
-                                                                             epsilon, flags),
-                                 pd, &op, engine, forward);
+    return onednn_backward_pd_of(
+        dnnl.layer_normalization_backward_desc_init(&op, dnnl_backward, md, md, statistics, epsilon, flags), pd, &op,
+        engine, forward);
 }
 
 #endif

@@ -67,8 +67,7 @@ static tensors describe(onednn_program *program, const bench_conv *v, const oned
     return t;
 }
 
-static dnnl_primitive_desc_t make_pd(onednn_program *program, const bench_case *c, const tensors *t,
-                                     unsigned flags)
+static dnnl_primitive_desc_t make_pd(onednn_program *program, const bench_case *c, const tensors *t, unsigned flags)
 {
     const bench_conv *v = &c->as.conv;
     const onednn_epilogue epilogue = {.alpha = 1, .act = c->act, .precision = c->precision};
@@ -93,8 +92,7 @@ static dnnl_primitive_desc_t make_pd(onednn_program *program, const bench_case *
  * With packed weights everything may stay in oneDNN's layouts, as between two layers of its user's network:
  * x is brought there once and y is brought back to be verified. Otherwise each run pays for all of that.
  */
-static void build(onednn_program *program, const bench_case *c, const onednn_operands *operands,
-                  unsigned flags)
+static void build(onednn_program *program, const bench_case *c, const onednn_operands *operands, unsigned flags)
 {
     if (c->dir != BENCH_FWD) {
         onednn_conv_backward_build(program, c, operands, flags);
@@ -134,8 +132,8 @@ static const onednn_way ways[] = {
     {"convolution, plain activations", "auto", ONEDNN_CONV_OWN_WEIGHTS, applies, build},
     {"convolution, own layouts", "auto", ONEDNN_CONV_OWN_WEIGHTS | ONEDNN_CONV_OWN_ACTIVATIONS, applies, build},
     {"convolution, channels last", "auto", ONEDNN_CONV_OWN_WEIGHTS | ONEDNN_CONV_CHANNELS_LAST, applies, build},
-    {"winograd, own layouts", "winograd",
-     ONEDNN_CONV_OWN_WEIGHTS | ONEDNN_CONV_OWN_ACTIVATIONS | ONEDNN_CONV_WINOGRAD, applies, build},
+    {"winograd, own layouts", "winograd", ONEDNN_CONV_OWN_WEIGHTS | ONEDNN_CONV_OWN_ACTIVATIONS | ONEDNN_CONV_WINOGRAD,
+     applies, build},
     {"winograd, plain activations", "winograd", ONEDNN_CONV_OWN_WEIGHTS | ONEDNN_CONV_WINOGRAD, applies, build},
     {.name = NULL},
 };

@@ -63,8 +63,7 @@ void onednn_conv_backward_build(onednn_program *program, const bench_case *c, co
 {
     const bench_conv *v = &c->as.conv;
     const bool is_data = c->dir == BENCH_BWD_DATA;
-    const dnnl_alg_kind_t kind =
-        flags & ONEDNN_CONV_WINOGRAD ? dnnl_convolution_winograd : dnnl_convolution_direct;
+    const dnnl_alg_kind_t kind = flags & ONEDNN_CONV_WINOGRAD ? dnnl_convolution_winograd : dnnl_convolution_direct;
     tensors t = describe(program, v);
     // Of one gradient y is dx, of the other dw; what is not given has its shape alone.
     const bench_data *data = operands->data;

@@ -30,9 +30,8 @@ static dnnl_status_t call_sgemm(const void *context)
     const int64_t a_size = (g->ta ? g->k : g->m) * g->lda, b_size = (g->tb ? g->n : g->k) * g->ldb;
     dnnl_status_t status = dnnl_success;
     for (int64_t i = 0; i < g->batch && status == dnnl_success; i++)
-        status = dnnl.sgemm(g->ta ? 'T' : 'N', g->tb ? 'T' : 'N', g->m, g->n, g->k, (float)g->alpha,
-                            s->a + i * a_size, g->lda, s->b + i * b_size, g->ldb, (float)g->beta,
-                            s->c + i * g->m * g->ldc, g->ldc);
+        status = dnnl.sgemm(g->ta ? 'T' : 'N', g->tb ? 'T' : 'N', g->m, g->n, g->k, (float)g->alpha, s->a + i * a_size,
+                            g->lda, s->b + i * b_size, g->ldb, (float)g->beta, s->c + i * g->m * g->ldc, g->ldc);
     return status;
 }
 
@@ -43,8 +42,7 @@ static bool sgemm_applies(const bench_case *c, unsigned flags)
            c->precision == HUSK_PRECISION_HIGHEST;
 }
 
-static void build_sgemm(onednn_program *program, const bench_case *c, const onednn_operands *operands,
-                        unsigned flags)
+static void build_sgemm(onednn_program *program, const bench_case *c, const onednn_operands *operands, unsigned flags)
 {
     (void)flags;
     sgemm_call *call = malloc(sizeof *call);
@@ -77,8 +75,7 @@ static matrices describe(onednn_program *program, const bench_gemm *g, const one
     m.b_memory = onednn_program_memory(program, m.b, operands->w);
     m.c_memory = onednn_program_memory(program, m.c, operands->y);
     if (g->bias != BENCH_BIAS_NONE) {
-        const int64_t dims[3] = {1, g->bias == BENCH_BIAS_COLUMN ? g->m : 1,
-                                 g->bias == BENCH_BIAS_COLUMN ? 1 : g->n};
+        const int64_t dims[3] = {1, g->bias == BENCH_BIAS_COLUMN ? g->m : 1, g->bias == BENCH_BIAS_COLUMN ? 1 : g->n};
         m.bias = onednn_program_md_packed(program, m.rank, dims + 3 - m.rank);
         m.bias_memory = onednn_program_memory(program, m.bias, operands->bias);
     }
@@ -104,8 +101,7 @@ static bool has_spread_vector(const bench_gemm *g)
  * oneDNN's own bias comes before alpha, ours after: then, and for a bias along the columns, it is a binary
  * post-operation; or a primitive of its own after the multiplication, which then carries the activation.
  */
-static void build_matmul(onednn_program *program, const bench_case *c, const onednn_operands *operands,
-                         unsigned flags)
+static void build_matmul(onednn_program *program, const bench_case *c, const onednn_operands *operands, unsigned flags)
 {
     const bench_gemm *g = &c->as.gemm;
     matrices m = describe(program, g, operands);
@@ -144,12 +140,10 @@ static void build_matmul(onednn_program *program, const bench_case *c, const one
     if (separate && onednn_program_ok(program)) {
         const onednn_epilogue activation = {.alpha = 1, .act = c->act};
         dnnl_primitive_desc_t add = NULL;
-        made = onednn_add(&add, program->session->engine, m.c, m.bias,
-                          onednn_program_attr(program, &activation));
+        made = onednn_add(&add, program->session->engine, m.c, m.bias, onednn_program_attr(program, &activation));
         onednn_program_pd(program, made, add, "binary");
-        dnnl_exec_arg_t add_arguments[] = {{DNNL_ARG_SRC_0, m.c_memory},
-                                           {DNNL_ARG_SRC_1, m.bias_memory},
-                                           {DNNL_ARG_DST, m.c_memory}};
+        dnnl_exec_arg_t add_arguments[] = {
+            {DNNL_ARG_SRC_0, m.c_memory}, {DNNL_ARG_SRC_1, m.bias_memory}, {DNNL_ARG_DST, m.c_memory}};
         onednn_program_step(program, ONEDNN_RUN, add, 3, add_arguments);
     }
 }
@@ -172,10 +166,7 @@ static void build_inner_product(onednn_program *program, const bench_case *c, co
     const onednn_md *bias = g->bias ? onednn_program_md_packed(program, 1, &g->n) : NULL;
     dnnl_memory_t b_memory = onednn_program_memory(program, b, operands->w);
     dnnl_memory_t bias_memory = bias ? onednn_program_memory(program, bias, operands->bias) : NULL;
-    const onednn_epilogue epilogue = {.alpha = 1,
-                                      .beta = (float)g->beta,
-                                      .act = c->act,
-                                      .precision = c->precision};
+    const onednn_epilogue epilogue = {.alpha = 1, .beta = (float)g->beta, .act = c->act, .precision = c->precision};
     const_dnnl_primitive_attr_t attr = onednn_program_attr(program, &epilogue);
     if (!onednn_program_ok(program))
         return;

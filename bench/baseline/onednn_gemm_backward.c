@@ -47,8 +47,8 @@ static void add_bias(onednn_program *program, const bench_case *c, const onednn_
     const bench_gemm *g = &c->as.gemm;
     const bool is_row = g->bias == BENCH_BIAS_ROW;
     const int64_t length = is_row ? g->batch * g->m : g->n;
-    const onednn_md *ones = onednn_gemm_md(program, 1, is_row ? 1 : length, is_row ? length : 1,
-                                           is_row ? length : 1, false, false);
+    const onednn_md *ones =
+        onednn_gemm_md(program, 1, is_row ? 1 : length, is_row ? length : 1, is_row ? length : 1, false, false);
     dnnl_memory_t ones_memory = onednn_program_memory(program, ones, NULL);
     void *values = NULL;
     if (!onednn_program_ok(program))
@@ -144,8 +144,7 @@ static void build_inner_product(onednn_program *program, const bench_case *c, co
     if (made != dnnl_success)
         return;
     dnnl_status_t made_data = onednn_inner_product_backward_data(&data, engine, a, wanted, dy, forward);
-    dnnl_status_t made_weights =
-        onednn_inner_product_backward_weights(&weights, engine, a, wanted, bias, dy, forward);
+    dnnl_status_t made_weights = onednn_inner_product_backward_weights(&weights, engine, a, wanted, bias, dy, forward);
     dnnl.primitive_desc_destroy(forward);
     onednn_program_pd(program, made_data, data, "inner product, backward by the data");
     onednn_program_pd(program, made_weights, weights, "inner product, backward by the weights");

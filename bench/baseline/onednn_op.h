@@ -32,15 +32,13 @@ typedef struct onednn_way {
     const char *form; /* bench_contender.form's name that asks for it */
     unsigned flags;   /* for build */
     bool (*applies)(const bench_case *c, unsigned flags);
-    void (*build)(onednn_program *program, const bench_case *c, const onednn_operands *operands,
-                  unsigned flags);
+    void (*build)(onednn_program *program, const bench_case *c, const onednn_operands *operands, unsigned flags);
 } onednn_way;
 
 typedef struct onednn_op {
     const onednn_way *ways;
     bool has_backward; /* the operator's gradients as well as fwd: build asks */
-    bool
-        reference_is_fast; /* what oneDNN calls ref for this operator multiplies with its GEMM all the same */
+    bool reference_is_fast; /* what oneDNN calls ref for this operator multiplies with its GEMM all the same */
     /* False: reason says what oneDNN lacks. */
     bool (*supports)(const bench_case *c, char reason[BENCH_REASON_TEXT]);
     /* Operands beyond those of bench_data, allocated with malloc; NULL: there are none. */

@@ -11,8 +11,7 @@ static int64_t pad_end(const bench_pool *p, int i)
 {
     const int64_t extent = (p->window[i] - 1) * p->dilation[i] + 1;
     const int64_t usual = (p->in[i] + p->pad[i] + p->pad_end[i] - extent) / p->stride[i] + 1;
-    return usual == p->out[i] ? p->pad_end[i]
-                              : (p->out[i] - 1) * p->stride[i] + extent - p->in[i] - p->pad[i];
+    return usual == p->out[i] ? p->pad_end[i] : (p->out[i] - 1) * p->stride[i] + extent - p->in[i] - p->pad[i];
 }
 
 static bool supports(const bench_case *c, char reason[BENCH_REASON_TEXT])
@@ -70,8 +69,7 @@ static void build_backward(onednn_program *program, const onednn_operands *opera
     dnnl_primitive_desc_t forward = NULL, pd = NULL;
     if (!onednn_program_ok(program))
         return;
-    dnnl_status_t made =
-        onednn_pooling(&forward, engine, dnnl_forward_training, kind, md.pool_x, md.pool_y, window);
+    dnnl_status_t made = onednn_pooling(&forward, engine, dnnl_forward_training, kind, md.pool_x, md.pool_y, window);
     if (made == dnnl_success)
         made = onednn_pooling_backward(&pd, engine, kind, md.pool_x, md.pool_y, window, forward);
     if (made != dnnl_success) {
@@ -84,23 +82,21 @@ static void build_backward(onednn_program *program, const onednn_operands *opera
     onednn_program_pd(program, dnnl_success, pd, "pooling, backward");
     dnnl_memory_t workspace = NULL;
     if (kind == dnnl_pooling_max)
-        workspace = onednn_program_memory(
-            program, onednn_program_query(program, forward, dnnl_query_workspace_md, 0), NULL);
+        workspace =
+            onednn_program_memory(program, onednn_program_query(program, forward, dnnl_query_workspace_md, 0), NULL);
     dnnl_memory_t from = onednn_program_input(program, ONEDNN_SETUP, md.x, x, md.pool_x);
     dnnl_memory_t pooled = onednn_program_memory(program, md.pool_y, NULL);
     dnnl_exec_arg_t training[] = {{DNNL_ARG_SRC, from}, {DNNL_ARG_DST, pooled}, {DNNL_ARG_WORKSPACE, workspace}};
     onednn_program_step(program, ONEDNN_SETUP, forward, 3, training);
     dnnl_memory_t diff = onednn_program_input(program, ONEDNN_RUN, md.y, dy, md.pool_y);
     dnnl_memory_t to = in_place ? dx : onednn_program_memory(program, md.pool_x, NULL);
-    dnnl_exec_arg_t arguments[] = {
-        {DNNL_ARG_DIFF_DST, diff}, {DNNL_ARG_DIFF_SRC, to}, {DNNL_ARG_WORKSPACE, workspace}};
+    dnnl_exec_arg_t arguments[] = {{DNNL_ARG_DIFF_DST, diff}, {DNNL_ARG_DIFF_SRC, to}, {DNNL_ARG_WORKSPACE, workspace}};
     onednn_program_step(program, ONEDNN_RUN, pd, 3, arguments);
     if (!in_place)
         onednn_program_reorder(program, ONEDNN_RUN, md.pool_x, to, md.x, dx);
 }
 
-static void build(onednn_program *program, const bench_case *c, const onednn_operands *operands,
-                  unsigned flags)
+static void build(onednn_program *program, const bench_case *c, const onednn_operands *operands, unsigned flags)
 {
     const bench_pool *p = &c->as.pool;
     const int rank = (int)p->space + 2;
@@ -134,8 +130,8 @@ static void build(onednn_program *program, const bench_case *c, const onednn_ope
         return;
 
     dnnl_primitive_desc_t pd = NULL;
-    dnnl_status_t made = onednn_pooling(&pd, program->session->engine, dnnl_forward_inference, kind, pool_x, pool_y,
-                                        &window);
+    dnnl_status_t made =
+        onednn_pooling(&pd, program->session->engine, dnnl_forward_inference, kind, pool_x, pool_y, &window);
     onednn_program_pd(program, made, pd, "pooling");
     dnnl_memory_t from = onednn_program_input(program, ONEDNN_RUN, x, x_memory, pool_x);
     dnnl_memory_t to = flags == IN_PLACE ? y_memory : onednn_program_memory(program, pool_y, NULL);

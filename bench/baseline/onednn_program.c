@@ -64,8 +64,7 @@ void onednn_program_own(onednn_program *program, void *object, void (*destroy)(v
     if (!object)
         return;
     void *array = program->owned;
-    onednn_owned *owned =
-        grow(program, &array, &program->owned_count, &program->owned_capacity, sizeof *owned);
+    onednn_owned *owned = grow(program, &array, &program->owned_count, &program->owned_capacity, sizeof *owned);
     program->owned = array;
     if (owned)
         *owned = (onednn_owned){object, destroy};
@@ -135,8 +134,7 @@ const onednn_md *onednn_program_md_of(onednn_program *program, dnnl_data_type_t 
     return onednn_program_ok(program) ? md : NULL;
 }
 
-const onednn_md *onednn_program_md(onednn_program *program, int rank, const int64_t *dims,
-                                   const int64_t *strides)
+const onednn_md *onednn_program_md(onednn_program *program, int rank, const int64_t *dims, const int64_t *strides)
 {
     return onednn_program_md_of(program, dnnl_f32, rank, dims, strides);
 }
@@ -163,8 +161,7 @@ const onednn_md *onednn_program_md_tagged_of(onednn_program *program, dnnl_data_
     return onednn_program_ok(program) ? md : NULL;
 }
 
-const onednn_md *onednn_program_md_tagged(onednn_program *program, int rank, const int64_t *dims,
-                                          dnnl_format_tag_t tag)
+const onednn_md *onednn_program_md_tagged(onednn_program *program, int rank, const int64_t *dims, dnnl_format_tag_t tag)
 {
     return onednn_program_md_tagged_of(program, dnnl_f32, rank, dims, tag);
 }
@@ -180,8 +177,7 @@ dnnl_memory_t onednn_program_memory(onednn_program *program, const onednn_md *md
     if (!onednn_program_ok(program))
         return NULL;
     onednn_program_check(program,
-                         dnnl.memory_create(&memory, md, program->session->engine,
-                                            data ? data : DNNL_MEMORY_ALLOCATE),
+                         dnnl.memory_create(&memory, md, program->session->engine, data ? data : DNNL_MEMORY_ALLOCATE),
                          "memory of an operand");
     onednn_program_own(program, memory, destroy_memory);
     return onednn_program_ok(program) ? memory : NULL;
@@ -235,9 +231,8 @@ static dnnl_status_t append_post_ops(dnnl_post_ops_t ops, const onednn_epilogue 
     if (status == dnnl_success && epilogue->act != HUSK_ACT_NONE) {
         dnnl_alg_kind_t kind;
         float alpha, beta;
-        status = onednn_activation(epilogue->act, &kind, &alpha, &beta)
-                     ? onednn_append_eltwise(ops, kind, alpha, beta)
-                     : dnnl_unimplemented;
+        status = onednn_activation(epilogue->act, &kind, &alpha, &beta) ? onednn_append_eltwise(ops, kind, alpha, beta)
+                                                                        : dnnl_unimplemented;
     }
     return status;
 }
@@ -281,12 +276,11 @@ static void append_implementation(onednn_program *program, dnnl_primitive_desc_t
     if (strstr(program->name, text))
         return;
     size_t length = strlen(program->name);
-    snprintf(program->name + length, sizeof program->name - length, "%s%s",
-             strchr(program->name, ':') ? " + " : ": ", text);
+    snprintf(program->name + length, sizeof program->name - length, "%s%s", strchr(program->name, ':') ? " + " : ": ",
+             text);
 }
 
-void onednn_program_pd(onednn_program *program, dnnl_status_t made, dnnl_primitive_desc_t pd,
-                       const char *what)
+void onednn_program_pd(onednn_program *program, dnnl_status_t made, dnnl_primitive_desc_t pd, const char *what)
 {
     onednn_program_check(program, made, what);
     if (made != dnnl_success)
@@ -304,8 +298,7 @@ void onednn_program_mistrust(onednn_program *program, const char *implementation
         onednn_program_check(program, dnnl_unimplemented, what);
 }
 
-const onednn_md *onednn_program_query(onednn_program *program, dnnl_primitive_desc_t pd, dnnl_query_t what,
-                                      int index)
+const onednn_md *onednn_program_query(onednn_program *program, dnnl_primitive_desc_t pd, dnnl_query_t what, int index)
 {
     if (!onednn_program_ok(program))
         return NULL;
@@ -339,8 +332,8 @@ void onednn_program_step(onednn_program *program, onednn_stage stage, dnnl_primi
         add_primitive(program, stage, pd, count, arguments);
 }
 
-void onednn_program_call(onednn_program *program, onednn_stage stage,
-                         dnnl_status_t (*call)(const void *context), const void *context)
+void onednn_program_call(onednn_program *program, onednn_stage stage, dnnl_status_t (*call)(const void *context),
+                         const void *context)
 {
     onednn_step *step = onednn_program_ok(program) ? add_step(program, stage) : NULL;
     if (step) {
@@ -349,8 +342,8 @@ void onednn_program_call(onednn_program *program, onednn_stage stage,
     }
 }
 
-void onednn_program_reorder(onednn_program *program, onednn_stage stage, const onednn_md *from_md,
-                            dnnl_memory_t from, const onednn_md *to_md, dnnl_memory_t to)
+void onednn_program_reorder(onednn_program *program, onednn_stage stage, const onednn_md *from_md, dnnl_memory_t from,
+                            const onednn_md *to_md, dnnl_memory_t to)
 {
     dnnl_primitive_desc_t pd = NULL;
     if (!onednn_program_ok(program))

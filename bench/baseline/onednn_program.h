@@ -61,8 +61,7 @@ void onednn_program_own(onednn_program *program, void *object, void (*destroy)(v
 dnnl_status_t onednn_program_execute(const onednn_program *program, onednn_stage stage);
 
 /* Descriptors, of f32 where nothing else is said; they belong to the program. */
-const onednn_md *onednn_program_md(onednn_program *program, int rank, const int64_t *dims,
-                                   const int64_t *strides);
+const onednn_md *onednn_program_md(onednn_program *program, int rank, const int64_t *dims, const int64_t *strides);
 const onednn_md *onednn_program_md_packed(onednn_program *program, int rank, const int64_t *dims);
 const onednn_md *onednn_program_md_tagged(onednn_program *program, int rank, const int64_t *dims,
                                           dnnl_format_tag_t tag);
@@ -90,23 +89,21 @@ void onednn_program_allow(onednn_program *program, husk_precision precision, int
 bool onednn_activation(husk_act act, dnnl_alg_kind_t *kind, float *alpha, float *beta);
 
 /* Take over a primitive descriptor made with this status; its implementation joins the program's name. */
-void onednn_program_pd(onednn_program *program, dnnl_status_t made, dnnl_primitive_desc_t pd,
-                       const char *what);
+void onednn_program_pd(onednn_program *program, dnnl_status_t made, dnnl_primitive_desc_t pd, const char *what);
 /*
  * Refuse what was just made, where `implementation` does it in a version, of those whose numbers begin with 3, before
  * 3.`fixed` (0: no version is known to be right): there it computes something else. `what` is said.
  */
 void onednn_program_mistrust(onednn_program *program, const char *implementation, int fixed, const char *what);
-const onednn_md *onednn_program_query(onednn_program *program, dnnl_primitive_desc_t pd, dnnl_query_t what,
-                                      int index);
+const onednn_md *onednn_program_query(onednn_program *program, dnnl_primitive_desc_t pd, dnnl_query_t what, int index);
 /* Execute pd's primitive in this stage, with these arguments; those with NULL memory are left out. */
 void onednn_program_step(onednn_program *program, onednn_stage stage, dnnl_primitive_desc_t pd, int count,
                          const dnnl_exec_arg_t *arguments);
-void onednn_program_call(onednn_program *program, onednn_stage stage,
-                         dnnl_status_t (*call)(const void *context), const void *context);
+void onednn_program_call(onednn_program *program, onednn_stage stage, dnnl_status_t (*call)(const void *context),
+                         const void *context);
 /* Copy from one memory to another of the same shape, whatever their layouts. */
-void onednn_program_reorder(onednn_program *program, onednn_stage stage, const onednn_md *from_md,
-                            dnnl_memory_t from, const onednn_md *to_md, dnnl_memory_t to);
+void onednn_program_reorder(onednn_program *program, onednn_stage stage, const onednn_md *from_md, dnnl_memory_t from,
+                            const onednn_md *to_md, dnnl_memory_t to);
 /* The operand in layout `to`: itself where it has that layout, else a copy made in this stage. */
 dnnl_memory_t onednn_program_input(onednn_program *program, onednn_stage stage, const onednn_md *from_md,
                                    dnnl_memory_t from, const onednn_md *to);

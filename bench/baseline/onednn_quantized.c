@@ -8,10 +8,7 @@
 
 dnnl_data_type_t onednn_quantized_type(husk_dtype dtype)
 {
-    return dtype == HUSK_I8    ? dnnl_s8
-           : dtype == HUSK_U8  ? dnnl_u8
-           : dtype == HUSK_I32 ? dnnl_s32
-                               : dnnl_f32;
+    return dtype == HUSK_I8 ? dnnl_s8 : dtype == HUSK_U8 ? dnnl_u8 : dtype == HUSK_I32 ? dnnl_s32 : dnnl_f32;
 }
 
 // Whether dividing by the output's scale may come before the activation.
@@ -133,8 +130,7 @@ static dnnl_memory_t zero_memory(onednn_program *program, int32_t zero)
 {
     const int64_t one = 1;
     void *data = NULL;
-    dnnl_memory_t memory =
-        onednn_program_memory(program, onednn_program_md_of(program, dnnl_s32, 1, &one, &one), NULL);
+    dnnl_memory_t memory = onednn_program_memory(program, onednn_program_md_of(program, dnnl_s32, 1, &one, &one), NULL);
     if (memory && dnnl.memory_get_data_handle(memory, &data) == dnnl_success)
         memcpy(data, &zero, sizeof zero);
     return memory;
@@ -151,8 +147,7 @@ static void late_arguments(onednn_program *program, const onednn_quantized *q, c
 }
 
 void onednn_quantized_arguments(onednn_program *program, const onednn_quantized *q, bool has_zero,
-                                const onednn_operands *operands,
-                                dnnl_exec_arg_t arguments[ONEDNN_QUANTIZED_ARGUMENTS])
+                                const onednn_operands *operands, dnnl_exec_arg_t arguments[ONEDNN_QUANTIZED_ARGUMENTS])
 {
     memset(arguments, 0, ONEDNN_QUANTIZED_ARGUMENTS * sizeof *arguments);
     if (!ONEDNN_SCALES_ARGUMENT)
@@ -164,8 +159,7 @@ void onednn_quantized_arguments(onednn_program *program, const onednn_quantized 
             ONEDNN_SCALES_ARGUMENT,
             onednn_program_memory(program, onednn_program_md_packed(program, 1, &q->channels), operands->scales)};
     if (has_zero && q->from.zero != 0)
-        arguments[1] =
-            (dnnl_exec_arg_t){ONEDNN_ZERO_ARGUMENT | DNNL_ARG_SRC, zero_memory(program, q->from.zero)};
+        arguments[1] = (dnnl_exec_arg_t){ONEDNN_ZERO_ARGUMENT | DNNL_ARG_SRC, zero_memory(program, q->from.zero)};
     if (q->to.zero != 0)
         arguments[2] = (dnnl_exec_arg_t){ONEDNN_ZERO_ARGUMENT | DNNL_ARG_DST, zero_memory(program, q->to.zero)};
 }

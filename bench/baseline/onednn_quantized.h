@@ -47,7 +47,6 @@ enum { ONEDNN_QUANTIZED_ARGUMENTS = 3 };
 
 /* The arguments that 3.x wants beside tensors; those of 2.x have no memory. */
 void onednn_quantized_arguments(onednn_program *program, const onednn_quantized *q, bool has_zero,
-                                const onednn_operands *operands,
-                                dnnl_exec_arg_t arguments[ONEDNN_QUANTIZED_ARGUMENTS]);
+                                const onednn_operands *operands, dnnl_exec_arg_t arguments[ONEDNN_QUANTIZED_ARGUMENTS]);
 
 #endif

@@ -109,9 +109,9 @@ static dnnl_primitive_desc_t make_pd(onednn_program *program, const bench_case *
     const_dnnl_primitive_attr_t attr = onednn_quantized_attr(program, q, true, operands);
     const onednn_md *x = layout_of(program, t->x_type, flags, t->x_dims, t->x);
     const onednn_md *y = layout_of(program, t->y_type, flags, t->y_dims, t->y);
-    const onednn_md *w = flags & OWN_WEIGHTS ? onednn_program_md_tagged_of(program, dnnl_s8, t->w_rank, t->w_dims,
-                                                                           dnnl_format_tag_any)
-                                             : t->w;
+    const onednn_md *w = flags & OWN_WEIGHTS
+                             ? onednn_program_md_tagged_of(program, dnnl_s8, t->w_rank, t->w_dims, dnnl_format_tag_any)
+                             : t->w;
     const onednn_window window = window_of(&c->as.quantized_conv);
     dnnl_primitive_desc_t pd = NULL;
     if (!onednn_program_ok(program))

@@ -81,8 +81,9 @@ static matrices make_matrices(onednn_program *program, const bench_quantized_gem
         .a = onednn_program_md_of(program, onednn_quantized_type(g->u8 ? HUSK_U8 : HUSK_I8), 2, a, a_strides),
         .b = onednn_program_md_of(program, dnnl_s8, 2, b, b_strides),
         .b_any = onednn_program_md_tagged_of(program, dnnl_s8, 2, b, dnnl_format_tag_any),
-        .bias = !has_bias ? NULL : turned ? onednn_program_md_packed(program, 1, &g->n)
-                                          : onednn_program_md_packed(program, 2, bias),
+        .bias = !has_bias ? NULL
+                : turned  ? onednn_program_md_packed(program, 1, &g->n)
+                          : onednn_program_md_packed(program, 2, bias),
         .c = onednn_program_md_of(program, onednn_quantized_type((husk_dtype)g->c), 2, out, out_strides)};
 }
 
@@ -109,17 +110,14 @@ static void build_with(onednn_program *program, const bench_case *c, const onedn
     dnnl_primitive_desc_t pd = NULL;
     const dnnl_engine_t engine = program->session->engine;
     const onednn_md *weights = flags & OWN_WEIGHTS ? m.b_any : m.b;
-    const dnnl_status_t made =
-        flags & INNER_PRODUCT
-            ? onednn_inner_product(&pd, engine, dnnl_forward_inference, m.a, weights, m.bias, m.c, attr)
-            : onednn_matmul(&pd, engine, m.a, weights, m.bias, m.c, attr);
+    const dnnl_status_t made = flags & INNER_PRODUCT ? onednn_inner_product(&pd, engine, dnnl_forward_inference, m.a,
+                                                                            weights, m.bias, m.c, attr)
+                                                     : onednn_matmul(&pd, engine, m.a, weights, m.bias, m.c, attr);
     onednn_program_pd(program, made, pd, "a product of bytes");
     const onednn_md *own = onednn_program_query(program, pd, dnnl_query_weights_md, 0);
     dnnl_memory_t b = onednn_program_input(program, onednn_packing_stage(c), m.b, plain_b, own);
-    dnnl_exec_arg_t arguments[4 + ONEDNN_QUANTIZED_ARGUMENTS] = {{DNNL_ARG_SRC, a},
-                                                                 {DNNL_ARG_WEIGHTS, b},
-                                                                 {DNNL_ARG_BIAS, bias},
-                                                                 {DNNL_ARG_DST, out}};
+    dnnl_exec_arg_t arguments[4 + ONEDNN_QUANTIZED_ARGUMENTS] = {
+        {DNNL_ARG_SRC, a}, {DNNL_ARG_WEIGHTS, b}, {DNNL_ARG_BIAS, bias}, {DNNL_ARG_DST, out}};
     onednn_quantized_arguments(program, &q, has_zero, operands, arguments + 4);
     onednn_program_step(program, ONEDNN_RUN, pd, 4 + ONEDNN_QUANTIZED_ARGUMENTS, arguments);
 }

@@ -11,11 +11,7 @@
 
 #include "baseline/onednn_rnn_backward.h"
 
-enum {
-    OWN_WEIGHTS = ONEDNN_RNN_OWN_WEIGHTS,
-    ALL_LAYERS = ONEDNN_RNN_ALL_LAYERS,
-    TWO_STEPS = ONEDNN_RNN_TWO_STEPS
-};
+enum { OWN_WEIGHTS = ONEDNN_RNN_OWN_WEIGHTS, ALL_LAYERS = ONEDNN_RNN_ALL_LAYERS, TWO_STEPS = ONEDNN_RNN_TWO_STEPS };
 
 static bool reset_after(const bench_rnn *r)
 {
@@ -80,16 +76,14 @@ static bool make_operands(const bench_case *c, onednn_operands *operands)
     operands->hidden_weights = malloc((size_t)(cells * rows * r->hidden) * sizeof(float));
     operands->gate_bias = malloc((size_t)(cells * bias_rows(r) * r->hidden) * sizeof(float));
     operands->h_n = malloc((size_t)(cells * r->b * r->hidden) * sizeof(float));
-    operands->c_n =
-        r->cell == HUSK_RNN_LSTM ? malloc((size_t)(cells * r->b * r->hidden) * sizeof(float)) : NULL;
+    operands->c_n = r->cell == HUSK_RNN_LSTM ? malloc((size_t)(cells * r->b * r->hidden) * sizeof(float)) : NULL;
     if (!operands->input_weights || !operands->hidden_weights || !operands->gate_bias || !operands->h_n ||
         (r->cell == HUSK_RNN_LSTM && !operands->c_n))
         return false;
     for (int64_t cell = 0; cell < cells; cell++) {
         const bench_rnn_weights *w = &operands->data->layers[cell];
         const int64_t layer = cell / r->directions, inputs = layer_inputs(r, layer);
-        float *input =
-            operands->input_weights + input_offset(r, layer) + cell % r->directions * rows * inputs;
+        float *input = operands->input_weights + input_offset(r, layer) + cell % r->directions * rows * inputs;
         float *hidden = operands->hidden_weights + cell * rows * r->hidden;
         for (int64_t gate = 0; gate < r->gates; gate++) {
             const int64_t to = gate * r->hidden, from = our_gate(r, gate) * r->hidden;
@@ -134,15 +128,15 @@ static weights describe_weights(onednn_program *program, const bench_rnn *r, int
     weights w = {.dims = {layers, d, inputs, g, h}};
     const int64_t ldgoi[5] = {d * g * h * inputs, g * h * inputs, 1, h * inputs, inputs};
     w.plain = onednn_program_md(program, 5, w.dims, ldgoi);
-    w.own = flags & OWN_WEIGHTS ? onednn_program_md_any(program, 5, w.dims)
-                                : onednn_program_md_packed(program, 5, w.dims);
+    w.own =
+        flags & OWN_WEIGHTS ? onednn_program_md_any(program, 5, w.dims) : onednn_program_md_packed(program, 5, w.dims);
     w.memory = onednn_program_memory(program, w.plain, data);
     return w;
 }
 
 // Packed weights may have to be made from the layout ldigo.
-static dnnl_memory_t packed_weights(onednn_program *program, onednn_stage stage, const weights *w,
-                                    const onednn_md *to, unsigned flags)
+static dnnl_memory_t packed_weights(onednn_program *program, onednn_stage stage, const weights *w, const onednn_md *to,
+                                    unsigned flags)
 {
     if (!(flags & TWO_STEPS))
         return onednn_program_input(program, stage, w->plain, w->memory, to);
@@ -173,8 +167,8 @@ static dnnl_memory_t state_memory(onednn_program *program, const onednn_md *md, 
     return states ? onednn_program_memory(program, md, states + offset) : NULL;
 }
 
-static void add_span(onednn_program *program, const bench_case *c, const onednn_operands *operands,
-                     const span *s, unsigned flags)
+static void add_span(onednn_program *program, const bench_case *c, const onednn_operands *operands, const span *s,
+                     unsigned flags)
 {
     const bench_rnn *r = &c->as.rnn;
     const int64_t cells = s->first * r->directions, state = cells * r->b * r->hidden;
@@ -183,8 +177,8 @@ static void add_span(onednn_program *program, const bench_case *c, const onednn_
     const int64_t rows = r->gates * r->hidden;
     weights input = describe_weights(program, r, s->count, layer_inputs(r, s->first),
                                      operands->input_weights + input_offset(r, s->first), flags);
-    weights hidden = describe_weights(program, r, s->count, r->hidden,
-                                      operands->hidden_weights + cells * rows * r->hidden, flags);
+    weights hidden =
+        describe_weights(program, r, s->count, r->hidden, operands->hidden_weights + cells * rows * r->hidden, flags);
     const onednn_md *state_md = onednn_program_md_packed(program, 4, state_dims);
     const onednn_md *bias_md = onednn_program_md_packed(program, 4, bias_dims);
     dnnl_memory_t bias =
@@ -226,8 +220,7 @@ static void add_span(onednn_program *program, const bench_case *c, const onednn_
     onednn_program_step(program, ONEDNN_RUN, pd, (int)(sizeof arguments / sizeof *arguments), arguments);
 }
 
-static void build(onednn_program *program, const bench_case *c, const onednn_operands *operands,
-                  unsigned flags)
+static void build(onednn_program *program, const bench_case *c, const onednn_operands *operands, unsigned flags)
 {
     if (c->dir != BENCH_FWD) {
         onednn_rnn_backward_build(program, c, operands, flags);
@@ -255,8 +248,7 @@ static const onednn_way ways[] = {
     {"rnn, own weights by way of plain", "auto", OWN_WEIGHTS | TWO_STEPS, applies, build},
     {"rnn, all layers, plain weights", "auto", ALL_LAYERS, applies, build},
     {"rnn, all layers, own weights", "auto", ALL_LAYERS | OWN_WEIGHTS, applies, build},
-    {"rnn, all layers, own weights by way of plain", "auto", ALL_LAYERS | OWN_WEIGHTS | TWO_STEPS, applies,
-     build},
+    {"rnn, all layers, own weights by way of plain", "auto", ALL_LAYERS | OWN_WEIGHTS | TWO_STEPS, applies, build},
     {.name = NULL},
 };
 

@@ -170,8 +170,8 @@ static void make_memory(onednn_program *program, const onednn_operands *operands
     p->hidden = onednn_program_memory(program, p->plain_hidden, operands->hidden_weights);
     p->bias = onednn_program_memory(program, p->bias_md, operands->gate_bias);
     p->y = onednn_program_memory(program, p->y_md, NULL);
-    p->workspace = onednn_program_memory(
-        program, onednn_program_query(program, p->forward, dnnl_query_workspace_md, 0), NULL);
+    p->workspace =
+        onednn_program_memory(program, onednn_program_query(program, p->forward, dnnl_query_workspace_md, 0), NULL);
     p->h0 = make_state(program, p->state_md, true, operands->h0);
     p->c0 = make_state(program, p->state_md, p->is_lstm, operands->c0);
     p->h_n = make_state(program, p->state_md, true, NULL);

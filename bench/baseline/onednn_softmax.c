@@ -48,8 +48,7 @@ static void build_backward(onednn_program *program, const bench_case *c, const o
         onednn_program_reorder(program, ONEDNN_RUN, md, to, plain, dx);
 }
 
-static void build(onednn_program *program, const bench_case *c, const onednn_operands *operands,
-                  unsigned flags)
+static void build(onednn_program *program, const bench_case *c, const onednn_operands *operands, unsigned flags)
 {
     const bench_softmax *s = &c->as.softmax;
     const int64_t dims[3] = {s->outer, s->axis, s->inner};

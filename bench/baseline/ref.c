@@ -24,8 +24,7 @@ static bench_answer out_of_memory(char reason[BENCH_REASON_TEXT])
     return BENCH_ERROR;
 }
 
-static bench_answer session_open(const bench_open_options *options, void **session,
-                                 char reason[BENCH_REASON_TEXT])
+static bench_answer session_open(const bench_open_options *options, void **session, char reason[BENCH_REASON_TEXT])
 {
     (void)options;
     (void)reason;
@@ -109,8 +108,7 @@ static bench_answer prepare(void *session, const bench_case *c, const bench_data
     s->data = data;
     s->y = data->y;
     s->y.data = bench_operand_clone(&data->y);
-    if (!s->y.data || !bench_output_make(c, data, &s->blank, reason) ||
-        (op_of(c)->prepare && !op_of(c)->prepare(s))) {
+    if (!s->y.data || !bench_output_make(c, data, &s->blank, reason) || (op_of(c)->prepare && !op_of(c)->prepare(s))) {
         release(s);
         return out_of_memory(reason);
     }

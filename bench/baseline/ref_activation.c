@@ -6,8 +6,7 @@
 
 static bool run(const bench_ref_state *s, const husk_ref_array *y)
 {
-    const husk_activation_params params =
-        HUSK_ACTIVATION_PARAMS(.activation = s->c.act, .slope = BENCH_LEAKY_SLOPE);
+    const husk_activation_params params = HUSK_ACTIVATION_PARAMS(.activation = s->c.act, .slope = BENCH_LEAKY_SLOPE);
     husk_ref_array x = bench_ref_array(&s->data->x);
     const husk_ref_activation op = {.params = &params, .x = &x};
     husk_ref_activation_run(&op, y);

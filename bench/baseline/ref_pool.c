@@ -7,16 +7,14 @@
 
 static bool prepare(bench_ref_state *s)
 {
-    return !s->c.as.pool.indices ||
-           bench_ref_make_output(&s->indices, HUSK_I32, s->y.rank, s->y.shape, s->y.strides);
+    return !s->c.as.pool.indices || bench_ref_make_output(&s->indices, HUSK_I32, s->y.rank, s->y.shape, s->y.strides);
 }
 
 static bool run(const bench_ref_state *s, const husk_ref_array *y)
 {
     const bench_pool *p = &s->c.as.pool;
-    husk_pool_params params =
-        HUSK_POOL_PARAMS(.kind = (husk_pool_kind)p->kind, .ceil_mode = (uint32_t)p->ceil,
-                         .count_pad = (uint32_t)p->count_pad, .global = (uint32_t)p->global);
+    husk_pool_params params = HUSK_POOL_PARAMS(.kind = (husk_pool_kind)p->kind, .ceil_mode = (uint32_t)p->ceil,
+                                               .count_pad = (uint32_t)p->count_pad, .global = (uint32_t)p->global);
     for (int64_t i = 0; i < p->space && !p->global; i++) {
         params.window[i] = p->window[i];
         params.stride[i] = p->stride[i];

@@ -49,12 +49,8 @@ static bool run(const bench_ref_state *s, const husk_ref_array *y)
     c0 = bench_ref_optional(&s->data->c0, &c0_there);
     h_n = bench_ref_optional(&s->h_n, &h_n_there);
     c_n = bench_ref_optional(&s->c_n, &c_n_there);
-    const husk_ref_rnn op = {.params = &params,
-                             .x = &x,
-                             .lengths = lengths_there,
-                             .h0 = h0_there,
-                             .c0 = c0_there,
-                             .weights = s->extra[0]};
+    const husk_ref_rnn op = {
+        .params = &params, .x = &x, .lengths = lengths_there, .h0 = h0_there, .c0 = c0_there, .weights = s->extra[0]};
     return husk_ref_rnn_run(&op, y, h_n_there, c_n_there);
 }
 

@@ -38,10 +38,10 @@ static void poison(bench_array *array)
     static const float nan_f32 = NAN;
     static const double nan_f64 = NAN;
     static const uint16_t nan_half = 0x7fc0; // of f16 and of bf16
-    const void *pattern = array->dtype == HUSK_F32                             ? (const void *)&nan_f32
-                          : array->dtype == HUSK_F64                           ? (const void *)&nan_f64
+    const void *pattern = array->dtype == HUSK_F32                                ? (const void *)&nan_f32
+                          : array->dtype == HUSK_F64                              ? (const void *)&nan_f64
                           : array->dtype == HUSK_F16 || array->dtype == HUSK_BF16 ? (const void *)&nan_half
-                                                                               : (const void *)&minus_two;
+                                                                                  : (const void *)&minus_two;
     const size_t size = husk_dtype_size(array->dtype);
     for (int64_t i = 0; i < array->count; i++)
         memcpy((char *)array->data + (size_t)i * size, pattern, size); // little-endian: an integer's low bytes
@@ -55,8 +55,7 @@ husk_ref_array bench_ref_array(const bench_array *array)
     return view;
 }
 
-bool bench_array_make(bench_array *array, husk_dtype dtype, int32_t rank, const int64_t *shape,
-                      const int64_t *strides)
+bool bench_array_make(bench_array *array, husk_dtype dtype, int32_t rank, const int64_t *shape, const int64_t *strides)
 {
     memset(array, 0, sizeof *array);
     array->dtype = dtype;

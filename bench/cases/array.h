@@ -11,8 +11,7 @@
  * Allocate an array: 64-byte aligned; floats are NaN throughout, gaps between strided rows included, so that
  * whoever reads or leaves what it should not is found out. strides: NULL for packed, last dimension fastest.
  */
-bool bench_array_make(bench_array *array, husk_dtype dtype, int32_t rank, const int64_t *shape,
-                      const int64_t *strides);
+bool bench_array_make(bench_array *array, husk_dtype dtype, int32_t rank, const int64_t *shape, const int64_t *strides);
 /* The same with channels last in memory where the layout says so. */
 bool bench_array_make_layout(bench_array *array, bench_layout layout, int32_t rank, const int64_t *shape);
 /* An array of the same shape, strides and contents. */

@@ -68,15 +68,14 @@ bool bench_data_make(const bench_case *c, bench_data *data, char reason[BENCH_RE
     bench_data_free(c, data);
     char size[64];
     bench_format_bytes(bench_case_operands(c), size, sizeof size);
-    return bench_explain(reason, BENCH_REASON_TEXT, "host memory does not suffice for the operands (%s)",
-                         size);
+    return bench_explain(reason, BENCH_REASON_TEXT, "host memory does not suffice for the operands (%s)", size);
 }
 
 void bench_data_free(const bench_case *c, bench_data *data)
 {
     (void)c;
     bench_array *const arrays[] = {&data->x,       &data->w,  &data->bias, &data->y,
-                                   &data->lengths, &data->h0, &data->c0, &data->dy};
+                                   &data->lengths, &data->h0, &data->c0,   &data->dy};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         bench_array_free(arrays[i]);
     for (size_t i = 0; i < BENCH_SAVED; i++)

@@ -31,13 +31,11 @@ static const struct {
     bench_field field;
 } common_fields[] = {
     {BENCH_COMMON_ACT, BENCH_CHOICE("act", act, HUSK_ACT_NONE, bench_act_choices, "activation applied last")},
-    {BENCH_COMMON_LAYOUT,
-     BENCH_CHOICE("layout", layout, BENCH_NCHW, layout_choices, "memory order of x and y")},
+    {BENCH_COMMON_LAYOUT, BENCH_CHOICE("layout", layout, BENCH_NCHW, layout_choices, "memory order of x and y")},
     {BENCH_COMMON_DTYPE, BENCH_CHOICE("dtype", dtype, HUSK_F32, dtype_choices, "type of every operand")},
     {BENCH_COMMON_PRECISION,
      BENCH_CHOICE("precision", precision, HUSK_PRECISION_HIGHEST, precision_choices, "of f32 products")},
-    {BENCH_COMMON_PACKED,
-     BENCH_CHOICE("packed", packed, 0, bench_flag_choices, "1: weights packed beforehand")},
+    {BENCH_COMMON_PACKED, BENCH_CHOICE("packed", packed, 0, bench_flag_choices, "1: weights packed beforehand")},
     {BENCH_COMMON_DIR, BENCH_CHOICE("dir", dir, BENCH_FWD, dir_choices, "forward or a backward pass")},
 };
 

@@ -48,23 +48,21 @@ static bool is_number(const char *text, size_t length, int64_t *value)
 }
 
 // The text behind "..": where the range ends, and how it steps.
-static bool read_step(case_list *l, const word *w, const char *item, const char *end, int64_t *last,
-                      char *kind, int64_t *step)
+static bool read_step(case_list *l, const word *w, const char *item, const char *end, int64_t *last, char *kind,
+                      int64_t *step)
 {
     const size_t length = strcspn(end, "+*");
     *kind = end[length] ? end[length] : '+';
     *step = 1;
-    if (!is_number(end, length, last) ||
-        (end[length] && !is_number(end + length + 1, strlen(end + length + 1), step)))
-        return bench_explain(
-            l->reason, BENCH_REASON_TEXT,
-            "%.60s%.100s: a range is of whole numbers, as in 1..8, 64..512+64 or 256..4096*2", w->key, item);
+    if (!is_number(end, length, last) || (end[length] && !is_number(end + length + 1, strlen(end + length + 1), step)))
+        return bench_explain(l->reason, BENCH_REASON_TEXT,
+                             "%.60s%.100s: a range is of whole numbers, as in 1..8, 64..512+64 or 256..4096*2", w->key,
+                             item);
     if (*kind == '+' && *step < 1)
-        return bench_explain(l->reason, BENCH_REASON_TEXT, "%.60s%.100s: a step of at least 1 is wanted",
-                             w->key, item);
+        return bench_explain(l->reason, BENCH_REASON_TEXT, "%.60s%.100s: a step of at least 1 is wanted", w->key, item);
     if (*kind == '*' && *step < 2)
-        return bench_explain(l->reason, BENCH_REASON_TEXT, "%.60s%.100s: a factor of at least 2 is wanted",
-                             w->key, item);
+        return bench_explain(l->reason, BENCH_REASON_TEXT, "%.60s%.100s: a factor of at least 2 is wanted", w->key,
+                             item);
     return true;
 }
 
@@ -76,14 +74,14 @@ static bool add_range(case_list *l, word *w, const char *item)
     if (!read_step(l, w, item, dots + 2, &last, &kind, &step))
         return false;
     if (!is_number(item, (size_t)(dots - item), &first))
-        return bench_explain(l->reason, BENCH_REASON_TEXT, "%.60s%.100s: a range begins with a whole number",
-                             w->key, item);
+        return bench_explain(l->reason, BENCH_REASON_TEXT, "%.60s%.100s: a range begins with a whole number", w->key,
+                             item);
     if (first > last)
-        return bench_explain(l->reason, BENCH_REASON_TEXT, "%.60s%.100s: the range ends before it begins",
-                             w->key, item);
+        return bench_explain(l->reason, BENCH_REASON_TEXT, "%.60s%.100s: the range ends before it begins", w->key,
+                             item);
     if (kind == '*' && first < 1)
-        return bench_explain(l->reason, BENCH_REASON_TEXT, "%.60s%.100s: multiplying begins at 1 or above",
-                             w->key, item);
+        return bench_explain(l->reason, BENCH_REASON_TEXT, "%.60s%.100s: multiplying begins at 1 or above", w->key,
+                             item);
     for (int64_t value = first; value <= last;) {
         char text[32];
         const int length = snprintf(text, sizeof text, "%" PRId64, value);
@@ -135,9 +133,8 @@ static size_t product(const case_list *l)
         all *= l->words[i].count ? (double)l->words[i].count : 1;
     if (all <= BENCH_MOST_CASES)
         return (size_t)all;
-    bench_explain(l->reason, BENCH_REASON_TEXT,
-                  "these lists stand for %.0f cases, and at most %d are taken at once", all,
-                  BENCH_MOST_CASES);
+    bench_explain(l->reason, BENCH_REASON_TEXT, "these lists stand for %.0f cases, and at most %d are taken at once",
+                  all, BENCH_MOST_CASES);
     return 0;
 }
 

@@ -34,18 +34,18 @@ typedef struct bench_data {
     bench_array w;       /* gemm: B as stored; conv: [k, c / groups, filter...], packed */
     bench_array bias;    /* gemm, conv */
     bench_array y;       /* what the output holds before a run: C where beta is not 0, else NaN throughout */
-    bench_array dy;      /* other directions than fwd: the gradient of forward's output; y is then the first gradient */
+    bench_array dy; /* other directions than fwd: the gradient of forward's output; y is then the first gradient */
     bench_array saved[BENCH_SAVED]; /* ... and what forward has saved beside x: y, indices (i32), statistics */
     bench_array lengths; /* rnn: i32 [b] */
-    bench_array h0, c0;  /* rnn: [layers * directions, b, hidden] */
+    bench_array h0, c0; /* rnn: [layers * directions, b, hidden] */
     bench_rnn_weights *layers; /* rnn: layer first, then direction */
-    int64_t layer_count;       /* layers * directions */
+    int64_t layer_count; /* layers * directions */
 } bench_data;
 
 /* A result read back; the arrays are allocated by the caller with the shapes and strides of the operands. */
 typedef struct bench_output {
     bench_array y;
-    bench_array indices;  /* pool with indices=1: i32; data NULL otherwise */
+    bench_array indices; /* pool with indices=1: i32; data NULL otherwise */
     bench_array h_n, c_n; /* rnn; c_n for lstm alone; a contender that has none leaves them untouched */
     bench_array gradients[BENCH_GRADIENTS]; /* further ones than y, in the order of the call */
     bench_array saved[BENCH_SAVED]; /* what the run has made of data.saved, where the operator changes it */

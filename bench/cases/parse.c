@@ -101,8 +101,8 @@ static bool parse_choice(parsed *p, const bench_field *field, const char *value)
     char all[BENCH_REASON_TEXT / 2] = "";
     for (size_t i = 0; i < count; i++)
         bench_append(all, sizeof all, "%s%s", i ? ", " : "", texts[i]);
-    return explain(p, "unknown value %s=%s; the nearest is %s=%s (possible: %s)", field->key, value,
-                   field->key, bench_nearest(value, texts, count), all);
+    return explain(p, "unknown value %s=%s; the nearest is %s=%s (possible: %s)", field->key, value, field->key,
+                   bench_nearest(value, texts, count), all);
 }
 
 static bool parse_bounded(parsed *p, const bench_field *field, const char *text, int64_t *value)
@@ -205,8 +205,7 @@ static bool parse_word(parsed *p, char *word)
         p->given[i] = true;
         return parse_value(p, i, equals + 1);
     }
-    return explain(p, "unknown key '%s'; the nearest is '%s'", word,
-                   bench_nearest(word, keys, p->field_count));
+    return explain(p, "unknown key '%s'; the nearest is '%s'", word, bench_nearest(word, keys, p->field_count));
 }
 
 static bool check_lists(parsed *p)
@@ -220,8 +219,8 @@ static bool check_lists(parsed *p)
     }
     for (size_t i = 0; i < p->field_count; i++) {
         if (p->list_count[i] > 1 && p->list_count[i] != space)
-            return explain(p, "%s needs one number, or one for each of the %lld dimensions of space",
-                           p->fields[i]->key, (long long)space);
+            return explain(p, "%s needs one number, or one for each of the %lld dimensions of space", p->fields[i]->key,
+                           (long long)space);
     }
     return true;
 }
@@ -357,8 +356,7 @@ static bool start(parsed *p, const char *name)
         return bench_explain(p->reason, BENCH_REASON_TEXT, "unknown operator '%s'; the nearest is '%s'", name,
                              nearest_name(name));
     memset(p->c, 0, sizeof *p->c);
-    while (p->field_count < MAX_FIELDS &&
-           (p->fields[p->field_count] = bench_field_get(p->op, p->field_count)))
+    while (p->field_count < MAX_FIELDS && (p->fields[p->field_count] = bench_field_get(p->op, p->field_count)))
         store_default(p->c, p->fields[p->field_count++]);
     return true;
 }

@@ -63,13 +63,11 @@ static bool parse_line(char *line, bench_suite *suite, char reason[BENCH_REASON_
         return true;
     int64_t count = take_count(line);
     if (!count)
-        return bench_explain(reason, BENCH_REASON_TEXT,
-                             "after '*' a number is wanted: how often the layer occurs");
+        return bench_explain(reason, BENCH_REASON_TEXT, "after '*' a number is wanted: how often the layer occurs");
     return bench_case_list_add(line, suite, count, reason);
 }
 
-bool bench_suite_parse(const char *text, const char *source, bench_suite *suite,
-                       char reason[BENCH_REASON_TEXT])
+bool bench_suite_parse(const char *text, const char *source, bench_suite *suite, char reason[BENCH_REASON_TEXT])
 {
     memset(suite, 0, sizeof *suite);
     char *copy = bench_copy_text(bench_input_text(text, strlen(text))), *line = copy;
@@ -131,9 +129,9 @@ bool bench_suite_load_file(const char *path, bench_suite *suite, char reason[BEN
     const char *zero = memchr(text, 0, size); // text would end there, and with it the list, without a word
     for (const char *at = text; zero && at < zero; at++)
         line += *at == '\n';
-    bool good = zero ? bench_explain(reason, BENCH_REASON_TEXT, "%.500s, line %d: a zero byte, which no text has", path,
-                                     line)
-                     : bench_suite_parse(text, path, suite, reason);
+    bool good =
+        zero ? bench_explain(reason, BENCH_REASON_TEXT, "%.500s, line %d: a zero byte, which no text has", path, line)
+             : bench_suite_parse(text, path, suite, reason);
     const char *slash = strrchr(path, '/');
     if (good)
         snprintf(suite->name, sizeof suite->name, "%.63s", slash ? slash + 1 : path);

@@ -23,7 +23,6 @@ bool bench_suite_is_path(const char *name);
 /* A file of text, without zero bytes; reason names file and line. */
 bool bench_suite_load_file(const char *path, bench_suite *suite, char reason[BENCH_REASON_TEXT]);
 /* Text of the same form, a byte order mark before it or not; source is what reason calls it. */
-bool bench_suite_parse(const char *text, const char *source, bench_suite *suite,
-                       char reason[BENCH_REASON_TEXT]);
+bool bench_suite_parse(const char *text, const char *source, bench_suite *suite, char reason[BENCH_REASON_TEXT]);
 
 #endif

@@ -42,8 +42,7 @@ static void put_names(FILE *file, const bench_cli_option *o)
 static bool is_named_before(size_t index)
 {
     for (size_t i = 0; i < index; i++) {
-        if (bench_cli_option_at(i)->argument &&
-            !strcmp(bench_cli_option_at(i)->name, bench_cli_option_at(index)->name))
+        if (bench_cli_option_at(i)->argument && !strcmp(bench_cli_option_at(i)->name, bench_cli_option_at(index)->name))
             return true;
     }
     return false;
@@ -171,9 +170,8 @@ void bench_cli_bash(FILE *file)
     }
     fputs("    esac\n", file);
     put_bash_words(file);
-    fputs(
-        "    mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$current\")\n}\n\ncomplete -F _clbench clbench\n",
-        file);
+    fputs("    mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$current\")\n}\n\ncomplete -F _clbench clbench\n",
+          file);
 }
 
 // ---- zsh ----
@@ -259,12 +257,11 @@ void bench_cli_zsh(FILE *file)
         put_quoted(file, bench_cli_command_at(i)->help);
         fputs("'\n", file);
     }
-    fputs(
-        "    )\n    if ((CURRENT == 2)) && [[ $words[2] != -* ]]; then\n        _describe command commands\n"
-        "        return\n    fi\n    local command=$words[2]\n    if [[ $command != -* ]]; then\n"
-        "        shift words\n        ((CURRENT--))\n    fi\n"
-        "    case $command in\n",
-        file);
+    fputs("    )\n    if ((CURRENT == 2)) && [[ $words[2] != -* ]]; then\n        _describe command commands\n"
+          "        return\n    fi\n    local command=$words[2]\n    if [[ $command != -* ]]; then\n"
+          "        shift words\n        ((CURRENT--))\n    fi\n"
+          "    case $command in\n",
+          file);
     for (size_t i = 1; bench_cli_command_at(i); i++)
         put_zsh_command(file, i);
     put_zsh_command(file, BENCH_COMMAND_STANDARD); // the last one: it takes whatever is left

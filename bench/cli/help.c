@@ -13,7 +13,7 @@
 static void print_usage(const bench_cli_command *command)
 {
     bench_print(10, "  clbench%s%s %s\n      %s\n", command->name[0] ? " " : "", command->name, command->usage,
-            command->help);
+                command->help);
 }
 
 static void print_option(const bench_cli_option *o)
@@ -75,9 +75,8 @@ bool bench_cli_help_case(const char *cases)
     bench_print(0, "\n\nKeys:\n");
     for (size_t i = 0; (field = bench_field_get(op, i)); i++)
         print_key(field);
-    bench_print(
-        0, "\nA value may be a list (1,16,256) or a range (1..8, 64..512+64, 256..4096*2), for a case each. "
-           "clbench run --help lists the options.\n");
+    bench_print(0, "\nA value may be a list (1,16,256) or a range (1..8, 64..512+64, 256..4096*2), for a case each. "
+                   "clbench run --help lists the options.\n");
     return true;
 }
 

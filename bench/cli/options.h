@@ -65,8 +65,7 @@ typedef struct bench_options {
     const char *dtype;
     const char *json_path, *csv_path, *md_path, *plain_path, *output_path;
     const char *resume_path;
-    const char
-        *not_with_resume; /* an option that was given and that only the resumed file may decide; NULL: none */
+    const char *not_with_resume; /* an option that was given and that only the resumed file may decide; NULL: none */
     const char *digests_path, *junit_path; /* verify */
     const char *export_path;              /* tune */
     const char *merged[BENCH_MAX_MERGED]; /* tune: files to take entries from */

@@ -52,13 +52,12 @@ static void put_synopsis(FILE *file)
 
 static void put_description(FILE *file)
 {
-    fputs(
-        ".SH DESCRIPTION\n"
-        "Without a command\n.B clbench\nmeasures the standard suite on the default device in about a minute.\n"
-        "Each row is verified against a reference in\ndouble precision, "
-        "timed, set against the peak that was measured in the same run,\n"
-        "and compared with the CPU's\nlibraries, which take turns with it.\n",
-        file);
+    fputs(".SH DESCRIPTION\n"
+          "Without a command\n.B clbench\nmeasures the standard suite on the default device in about a minute.\n"
+          "Each row is verified against a reference in\ndouble precision, "
+          "timed, set against the peak that was measured in the same run,\n"
+          "and compared with the CPU's\nlibraries, which take turns with it.\n",
+          file);
     for (size_t i = 1; bench_cli_command_at(i); i++) {
         fprintf(file, ".TP\n.B %s\n", bench_cli_command_at(i)->name);
         put_sentence(file, bench_cli_command_at(i)->help);
@@ -72,8 +71,7 @@ static void put_operator(FILE *file, const bench_op *op)
     const bench_field *field;
     snprintf(line, sizeof line, "%-16s", op->name);
     for (size_t i = 0; (field = bench_field_get(op, i)); i++)
-        bench_append(line, sizeof line, "%s%s", field->required ? " " : "",
-                     field->required ? field->key : "");
+        bench_append(line, sizeof line, "%s%s", field->required ? " " : "", field->required ? field->key : "");
     bench_append(line, sizeof line, " [");
     bool is_first = true;
     for (size_t i = 0; (field = bench_field_get(op, i)); i++) {
@@ -141,11 +139,10 @@ static void put_lines(FILE *file, const char *heading, const bench_cli_line *lin
 
 static void put_manual(FILE *file)
 {
-    fputs(
-        ".\\\" SPDX-License-Identifier: MIT\n.\\\" Made by: clbench --generate man. Edit bench/cli/table.c.\n"
-        ".TH CLBENCH 1 \"\" \"Husk\" \"User Commands\"\n.SH NAME\n"
-        "clbench \\- deep-learning primitives on an OpenCL device: right, how fast, how near its limit\n",
-        file);
+    fputs(".\\\" SPDX-License-Identifier: MIT\n.\\\" Made by: clbench --generate man. Edit bench/cli/table.c.\n"
+          ".TH CLBENCH 1 \"\" \"Husk\" \"User Commands\"\n.SH NAME\n"
+          "clbench \\- deep-learning primitives on an OpenCL device: right, how fast, how near its limit\n",
+          file);
     put_synopsis(file);
     put_description(file);
     put_cases(file);

@@ -69,8 +69,7 @@ static bool goes_with_resume(const bench_cli_option *o)
     return false;
 }
 
-static bool store(bench_options *options, const bench_cli_option *o, const char *value,
-                  char reason[BENCH_REASON_TEXT])
+static bool store(bench_options *options, const bench_cli_option *o, const char *value, char reason[BENCH_REASON_TEXT])
 {
     char *at = (char *)options + o->offset;
     int64_t integer = 0;
@@ -87,17 +86,16 @@ static bool store(bench_options *options, const bench_cli_option *o, const char 
         return true;
     case BENCH_OPTION_INTEGER:
         if (!bench_is_integer(value) || value[0] == '-')
-            return bench_explain(reason, BENCH_REASON_TEXT, "--%s %.100s: a whole number is wanted", o->name,
-                                 value);
+            return bench_explain(reason, BENCH_REASON_TEXT, "--%s %.100s: a whole number is wanted", o->name, value);
         if (!bench_parse_integer(value, &integer) || integer > MOST_OF_OPTION)
-            return bench_explain(reason, BENCH_REASON_TEXT, "--%s %.100s: too large, %d is the most", o->name,
-                                 value, MOST_OF_OPTION);
+            return bench_explain(reason, BENCH_REASON_TEXT, "--%s %.100s: too large, %d is the most", o->name, value,
+                                 MOST_OF_OPTION);
         memcpy(at, &integer, sizeof integer);
         return true;
     case BENCH_OPTION_DURATION:
         if (!bench_parse_duration(value, &seconds))
-            return bench_explain(reason, BENCH_REASON_TEXT,
-                                 "--%s %.100s: a time is wanted, such as 60s, 500ms or 2m", o->name, value);
+            return bench_explain(reason, BENCH_REASON_TEXT, "--%s %.100s: a time is wanted, such as 60s, 500ms or 2m",
+                                 o->name, value);
         if (o->offset == offsetof(bench_options, max_time) && seconds == 0) // here 0 is no word for "no limit"
             return bench_explain(reason, BENCH_REASON_TEXT, "--%s %.100s: a time above zero is wanted", o->name, value);
         if ((o->offset == offsetof(bench_options, budget) || o->offset == offsetof(bench_options, heat)) &&
@@ -120,8 +118,7 @@ static bool store(bench_options *options, const bench_cli_option *o, const char 
 }
 
 // "--name value", "--name=value", "-n value" or "-nvalue"; *index moves past what was used.
-static bool parse_option(int argc, char **argv, int *index, bench_options *options,
-                         char reason[BENCH_REASON_TEXT])
+static bool parse_option(int argc, char **argv, int *index, bench_options *options, char reason[BENCH_REASON_TEXT])
 {
     const char *word = argv[*index], *value = NULL;
     const bench_cli_option *o = NULL;
@@ -146,8 +143,7 @@ static bool parse_option(int argc, char **argv, int *index, bench_options *optio
 }
 
 // The command is the first word that is no option; a word that names an operator means run.
-static bool take_command(int argc, char **argv, bench_options *options, int *at,
-                         char reason[BENCH_REASON_TEXT])
+static bool take_command(int argc, char **argv, bench_options *options, int *at, char reason[BENCH_REASON_TEXT])
 {
     const char *names[BENCH_COMMAND_COUNT];
     *at = -1;
@@ -222,10 +218,9 @@ static bool check_together(const bench_options *o, char reason[BENCH_REASON_TEXT
     if (o->suite && o->file)
         return bench_explain(reason, BENCH_REASON_TEXT, "--suite and --file exclude each other");
     if ((o->suite || o->file) && strchr(o->cases, '='))
-        return bench_explain(
-            reason, BENCH_REASON_TEXT,
-            "cases and --%s exclude each other; beside it operators may stand, whose cases are taken",
-            o->suite ? "suite" : "file");
+        return bench_explain(reason, BENCH_REASON_TEXT,
+                             "cases and --%s exclude each other; beside it operators may stand, whose cases are taken",
+                             o->suite ? "suite" : "file");
     if (o->device_count && o->platform)
         return bench_explain(reason, BENCH_REASON_TEXT, "--device and --platform exclude each other");
     if (o->startup && o->no_startup)
@@ -233,8 +228,7 @@ static bool check_together(const bench_options *o, char reason[BENCH_REASON_TEXT
     if (o->resume_path && (o->not_with_resume || o->cases[0]))
         return bench_explain(reason, BENCH_REASON_TEXT,
                              "--resume takes everything else from its file: %s%.100s cannot stand beside it",
-                             o->not_with_resume ? "--" : "",
-                             o->not_with_resume ? o->not_with_resume : o->cases);
+                             o->not_with_resume ? "--" : "", o->not_with_resume ? o->not_with_resume : o->cases);
     for (size_t i = 0; i < o->device_count; i++) {
         if (!strcmp(o->devices[i], "all") && o->device_count > 1)
             return bench_explain(reason, BENCH_REASON_TEXT, "--device all excludes further devices");

@@ -73,10 +73,8 @@ static bool refuse(const walk *w, const step *at, const json_t *value, const cha
 // ---- the rules ----
 
 static const char *const type_names[][2] = {
-    {"object", "an object"}, {"array", "a list"},
-    {"string", "a text"},    {"integer", "a whole number"},
-    {"number", "a number"},  {"boolean", "true or false"},
-    {"null", "null"},
+    {"object", "an object"}, {"array", "a list"},          {"string", "a text"}, {"integer", "a whole number"},
+    {"number", "a number"},  {"boolean", "true or false"}, {"null", "null"},
 };
 
 static const char *words_for(const char *type)
@@ -195,8 +193,7 @@ static bool check(const walk *w, const json_t *schema, const json_t *value, cons
 
 static bool check_members(const walk *w, const json_t *schema, const json_t *value, const step *at)
 {
-    const json_t *required = json_object_get(schema, "required"),
-                 *named = json_object_get(schema, "properties"),
+    const json_t *required = json_object_get(schema, "required"), *named = json_object_get(schema, "properties"),
                  *others = json_object_get(schema, "additionalProperties");
     for (size_t i = 0; i < json_array_size(required); i++) {
         const char *key = json_string_value(json_array_get(required, i));
@@ -251,8 +248,7 @@ bool bench_schema_check(const json_t *schema, const json_t *value, bench_fault *
 static bool names_all(const walk *w, const json_t *schema, const json_t *value, const step *at)
 {
     const json_t *rule = follow(w, schema), *named = json_object_get(rule, "properties"),
-                 *others = json_object_get(rule, "additionalProperties"),
-                 *items = json_object_get(rule, "items");
+                 *others = json_object_get(rule, "additionalProperties"), *items = json_object_get(rule, "items");
     for (size_t i = 0; items && i < json_array_size(value); i++) {
         const step below = {at, NULL, i};
         if (!names_all(w, items, json_array_get(value, i), &below))

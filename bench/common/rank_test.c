@@ -83,8 +83,8 @@ double bench_rank_test(const double *a, size_t a_count, const double *b, size_t 
     double sum = 0;
     for (size_t i = 0; i < count; i++)
         sum += all[i].is_first ? all[i].twice_rank : 0;
-    const double p = count <= BENCH_EXACT_SAMPLES ? exact(all, count, a_count, sum)
-                                                  : approximate(a_count, b_count, sum, ties);
+    const double p =
+        count <= BENCH_EXACT_SAMPLES ? exact(all, count, a_count, sum) : approximate(a_count, b_count, sum, ties);
     free(all);
     return p;
 }
@@ -164,8 +164,7 @@ double bench_student_p(double t, double freedom)
         return x <= 0 ? 0 : 1;
     const double front = exp(lgamma(a + b) - lgamma(a) - lgamma(b) + a * log(x) + b * log1p(-x));
     // The fraction converges fast on one side of the mean.
-    return x < (a + 1) / (a + b + 2) ? front * beta_fraction(a, b, x) / a
-                                     : 1 - front * beta_fraction(b, a, 1 - x) / b;
+    return x < (a + 1) / (a + b + 2) ? front * beta_fraction(a, b, x) / a : 1 - front * beta_fraction(b, a, 1 - x) / b;
 }
 
 double bench_student_limit(double p, double freedom)

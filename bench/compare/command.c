@@ -37,13 +37,12 @@ static bool differs(const json_t *a, const json_t *b, const char *key)
 }
 
 // What is different; "" where two runs may be compared.
-static void explain_difference(const json_t *old_document, const json_t *a, const json_t *new_document,
-                               const json_t *b, char *text, size_t size)
+static void explain_difference(const json_t *old_document, const json_t *a, const json_t *new_document, const json_t *b,
+                               char *text, size_t size)
 {
     static const char *const keys[] = {"platform", "name", "driver"};
     const json_t *a_traits = json_object_get(a, "traits"), *b_traits = json_object_get(b, "traits");
-    const json_t *a_host = json_object_get(old_document, "host"),
-                 *b_host = json_object_get(new_document, "host");
+    const json_t *a_host = json_object_get(old_document, "host"), *b_host = json_object_get(new_document, "host");
     const json_int_t a_units = json_integer_value(json_object_get(a_traits, "compute_units")),
                      b_units = json_integer_value(json_object_get(b_traits, "compute_units"));
     text[0] = '\0';
@@ -52,11 +51,11 @@ static void explain_difference(const json_t *old_document, const json_t *a, cons
             snprintf(text, size, "the %s is \"%.100s\" in one and \"%.100s\" in the other", keys[i],
                      bench_text_of(a, keys[i]), bench_text_of(b, keys[i]));
     if (!text[0] && a_units != b_units)
-        snprintf(text, size, "the device has %lld compute units in one and %lld in the other",
-                 (long long)a_units, (long long)b_units);
+        snprintf(text, size, "the device has %lld compute units in one and %lld in the other", (long long)a_units,
+                 (long long)b_units);
     if (!text[0] && json_is_true(json_object_get(a_traits, "is_cpu")) && differs(a_host, b_host, "cpu"))
-        snprintf(text, size, "the CPU is \"%.100s\" in one and \"%.100s\" in the other",
-                 bench_text_of(a_host, "cpu"), bench_text_of(b_host, "cpu"));
+        snprintf(text, size, "the CPU is \"%.100s\" in one and \"%.100s\" in the other", bench_text_of(a_host, "cpu"),
+                 bench_text_of(b_host, "cpu"));
 }
 
 static int refuse(const char *reason)
@@ -78,8 +77,8 @@ static void take(session *s, const bench_comparison *c, const char *const names[
 
 static int severity(int code)
 {
-    static const int order[] = {BENCH_EXIT_OK, BENCH_EXIT_AMBIGUOUS, BENCH_EXIT_REGRESSION,
-                                BENCH_EXIT_ERROR, BENCH_EXIT_VERIFICATION};
+    static const int order[] = {BENCH_EXIT_OK, BENCH_EXIT_AMBIGUOUS, BENCH_EXIT_REGRESSION, BENCH_EXIT_ERROR,
+                                BENCH_EXIT_VERIFICATION};
     int at = 0;
     while (at < 4 && order[at] != code)
         at++;
@@ -179,9 +178,9 @@ static int judge_alone(const json_t *document, size_t device, const char *name)
         if ((size_t)json_integer_value(json_object_get(row, "device")) != device ||
             strcmp(bench_text_of(row, "state"), "failed") != 0)
             continue;
-        bench_print(2, "%sWRONG: %s: failed, and not compared, on %s of %s%s%s%s\n", bench_colour_on(BENCH_BAD),
-                    what, bench_text_of(bench_device_of(document, device), "name"), name,
-                    bench_colour_off(), reason[0] ? ": " : "", reason);
+        bench_print(2, "%sWRONG: %s: failed, and not compared, on %s of %s%s%s%s\n", bench_colour_on(BENCH_BAD), what,
+                    bench_text_of(bench_device_of(document, device), "name"), name, bench_colour_off(),
+                    reason[0] ? ": " : "", reason);
         code = BENCH_EXIT_VERIFICATION;
     }
     return code;
@@ -216,11 +215,10 @@ static int compare_two(session *s)
         if (!p.is_taken[i])
             say_alone(old, i, s->options->files[0]);
     if (!compared && !s->options->force) {
-        fprintf(
-            stderr,
-            "clbench: %s and %s are not of the same device and driver: %s; --force compares them nevertheless, "
-            "without taking out how fast the machine was\n",
-            s->options->files[0], s->options->files[1], p.why);
+        fprintf(stderr,
+                "clbench: %s and %s are not of the same device and driver: %s; --force compares them nevertheless, "
+                "without taking out how fast the machine was\n",
+                s->options->files[0], s->options->files[1], p.why);
         return BENCH_EXIT_USAGE;
     }
     if (!compared) {
@@ -242,8 +240,7 @@ static int show_columns(session *s)
         if (!bench_columns_add(columns, &count, s->documents[i], s->options->files[i], reason))
             return refuse(reason);
     if (count < 2) {
-        fprintf(stderr,
-                "clbench: compare needs two results, or one of several devices: clbench compare OLD NEW\n");
+        fprintf(stderr, "clbench: compare needs two results, or one of several devices: clbench compare OLD NEW\n");
         return BENCH_EXIT_USAGE;
     }
     if (s->json)
@@ -261,8 +258,7 @@ static bool check_options(const bench_options *o)
         if (!strcmp(o->fail_on, known[i]))
             return true;
     if (o->fail_on)
-        fprintf(stderr,
-                "clbench: --fail-on %.60s: regression, ambiguous or never is wanted; the nearest is '%s'\n",
+        fprintf(stderr, "clbench: --fail-on %.60s: regression, ambiguous or never is wanted; the nearest is '%s'\n",
                 o->fail_on, bench_nearest(o->fail_on, known, 3));
     return !o->fail_on;
 }
@@ -341,8 +337,7 @@ int bench_command_compare(const bench_options *given)
         const bool is_written = code != BENCH_EXIT_USAGE;
         if (!is_written)
             bench_output_drop(&s.md);
-        bool good = !options.md_path || !is_written ||
-                    (s.markdown && bench_output_close(&s.md, options.md_path));
+        bool good = !options.md_path || !is_written || (s.markdown && bench_output_close(&s.md, options.md_path));
         good = (!s.json || !is_written || write_json(&s)) && good;
         // A wrong result comes before what could not be written.
         code = good || code == BENCH_EXIT_VERIFICATION ? code : BENCH_EXIT_ERROR;

@@ -106,8 +106,7 @@ static bool has_sentinels(const json_t *document, size_t device)
             continue;
         for (size_t k = 0; k < json_array_size(sentinels); k++) {
             const json_t *s = json_array_get(sentinels, k);
-            known =
-                known || bench_number_of(s, "before_gflops") > 0 || bench_number_of(s, "after_gflops") > 0;
+            known = known || bench_number_of(s, "before_gflops") > 0 || bench_number_of(s, "after_gflops") > 0;
         }
         if (!known)
             return false;
@@ -116,13 +115,12 @@ static bool has_sentinels(const json_t *document, size_t device)
     return any;
 }
 
-bool bench_compare(const json_t *old_document, size_t old_device, const json_t *new_document,
-                   size_t new_device, bool is_same_device, bench_comparison *c)
+bool bench_compare(const json_t *old_document, size_t old_device, const json_t *new_document, size_t new_device,
+                   bool is_same_device, bench_comparison *c)
 {
     const size_t devices[2] = {old_device, new_device};
     *c = (bench_comparison){.documents = {old_document, new_document},
-                            .devices = {device_of(old_document, old_device),
-                                        device_of(new_document, new_device)},
+                            .devices = {device_of(old_document, old_device), device_of(new_document, new_device)},
                             .speed = NAN,
                             .memory_speed = NAN};
     if (!is_same_device)

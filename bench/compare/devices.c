@@ -59,8 +59,7 @@ static double mean_in(const bench_column *columns, size_t index, const char *op,
     for (size_t i = 0; ratios && i < json_array_size(rows); i++) {
         const json_t *row = json_array_get(rows, i);
         const double speed = speed_in(columns, index, row);
-        if (is_first_device(&columns[0], row) && !isnan(speed) &&
-            (!op || !strcmp(bench_text_of(row, "op"), op)))
+        if (is_first_device(&columns[0], row) && !isnan(speed) && (!op || !strcmp(bench_text_of(row, "op"), op)))
             ratios[(*used)++] = speed;
     }
     const double mean = bench_geometric_mean(ratios, *used);
@@ -125,8 +124,8 @@ static void describe(const bench_column *column, size_t index, char *text, size_
 {
     const json_t *device = bench_device_of(column->document, column->device);
     snprintf(text, size, "%s: %s (%s, driver %s), Husk %s: %s", bench_column_named(index).text,
-             bench_text_of(device, "name"), bench_text_of(device, "platform"),
-             bench_text_of(device, "driver"), bench_text_of(column->document, "husk_version"), column->file);
+             bench_text_of(device, "name"), bench_text_of(device, "platform"), bench_text_of(device, "driver"),
+             bench_text_of(column->document, "husk_version"), column->file);
 }
 
 #define CELL 13 // columns, with their gap
@@ -282,8 +281,7 @@ static json_t *mean_json(const bench_column *columns, size_t count, const char *
         json_array_append_new(speeds, number(mean));
         json_array_append_new(counts, json_integer((json_int_t)used));
     }
-    return json_pack("{s:o, s:o, s:o}", "op", op ? json_string(op) : json_null(), "speeds", speeds, "counts",
-                     counts);
+    return json_pack("{s:o, s:o, s:o}", "op", op ? json_string(op) : json_null(), "speeds", speeds, "counts", counts);
 }
 
 json_t *bench_columns_json(const bench_column *columns, size_t count)
@@ -293,10 +291,9 @@ json_t *bench_columns_json(const bench_column *columns, size_t count)
     const char *ops[64];
     for (size_t k = 0; k < count; k++) {
         const json_t *device = bench_device_of(columns[k].document, columns[k].device);
-        json_array_append_new(heads, json_pack("{s:s, s:s, s:s, s:s}", "file", columns[k].file, "name",
-                                               bench_text_of(device, "name"), "platform",
-                                               bench_text_of(device, "platform"), "driver",
-                                               bench_text_of(device, "driver")));
+        json_array_append_new(
+            heads, json_pack("{s:s, s:s, s:s, s:s}", "file", columns[k].file, "name", bench_text_of(device, "name"),
+                             "platform", bench_text_of(device, "platform"), "driver", bench_text_of(device, "driver")));
     }
     for (size_t i = 0; i < json_array_size(rows); i++) {
         const json_t *row = json_array_get(rows, i);
@@ -305,9 +302,9 @@ json_t *bench_columns_json(const bench_column *columns, size_t count)
             json_array_append_new(medians, number(median_in(columns, k, row)));
             json_array_append_new(speeds, number(speed_in(columns, k, row)));
         }
-        json_t *entry = json_pack("{s:s, s:s, s:s, s:o, s:o}", "case", bench_text_of(row, "case"), "op",
-                                  bench_text_of(row, "op"), "variant", bench_text_of(row, "variant"), "medians_ns",
-                                  medians, "speeds", speeds);
+        json_t *entry =
+            json_pack("{s:s, s:s, s:s, s:o, s:o}", "case", bench_text_of(row, "case"), "op", bench_text_of(row, "op"),
+                      "variant", bench_text_of(row, "variant"), "medians_ns", medians, "speeds", speeds);
         if (is_first_device(&columns[0], row))
             json_array_append(cases, entry);
         json_decref(entry);
@@ -315,6 +312,6 @@ json_t *bench_columns_json(const bench_column *columns, size_t count)
     const size_t op_count = list_ops(columns, ops, sizeof ops / sizeof *ops);
     for (size_t i = 0; i < op_count; i++)
         json_array_append_new(means, mean_json(columns, count, ops[i]));
-    return json_pack("{s:s, s:o, s:o, s:o, s:o}", "schema", "clbench-devices/1", "columns", heads, "results",
-                     cases, "ops", means, "all", mean_json(columns, count, NULL));
+    return json_pack("{s:s, s:o, s:o, s:o, s:o}", "schema", "clbench-devices/1", "columns", heads, "results", cases,
+                     "ops", means, "all", mean_json(columns, count, NULL));
 }

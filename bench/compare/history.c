@@ -48,8 +48,7 @@ static bool make_folders(char *folder, char reason[BENCH_REASON_TEXT])
 
 static bool write_document(const json_t *document, FILE *file)
 {
-    bool good =
-        json_dumpf(document, file, JSON_INDENT(1) | JSON_REAL_PRECISION(10)) == 0 && fputc('\n', file) != EOF;
+    bool good = json_dumpf(document, file, JSON_INDENT(1) | JSON_REAL_PRECISION(10)) == 0 && fputc('\n', file) != EOF;
     const bool fits = bench_result_fits(file);
     good = bench_output_sync(file) && good && fits && fchmod(fileno(file), 0644) == 0;
     const int error = fits ? errno : EFBIG;
@@ -75,8 +74,7 @@ static bool give_name(const json_t *document, const char *folder, const char *te
     char path[BENCH_PATH_TEXT + 64], name[32];
     const bool replaces = json_array_size(json_object_get(document, "resumed")) > 0;
     snprintf(name, sizeof name, "%.20s", bench_text_of(document, "started"));
-    for (char *at = name; *at;
-         at++) // "2026-11-22T02:23:00Z": a colon is no letter of a file's name everywhere
+    for (char *at = name; *at; at++) // "2026-11-22T02:23:00Z": a colon is no letter of a file's name everywhere
         *at = *at == ':' || *at == '/' ? '-' : *at;
     for (int i = 1; i < 1000; i++) {
         char number[16] = "";
@@ -130,7 +128,7 @@ char **bench_history_names(size_t *count)
 {
     char folder[BENCH_PATH_TEXT], reason[BENCH_REASON_TEXT];
     size_t capacity = 0;
-    char(*texts)[64] = NULL;
+    char (*texts)[64] = NULL;
     *count = 0;
     DIR *directory = bench_history_folder(folder, reason) ? opendir(folder) : NULL;
     for (struct dirent *entry; directory && (entry = readdir(directory));) {
@@ -149,7 +147,7 @@ char **bench_history_names(size_t *count)
     // The texts behind the list of them, so that one free is enough.
     char **names = *count ? malloc(*count * (sizeof *names + sizeof *texts)) : NULL;
     if (names) {
-        char(*copies)[64] = (void *)(names + *count);
+        char (*copies)[64] = (void *)(names + *count);
         memcpy(copies, texts, *count * sizeof *texts);
         for (size_t i = 0; i < *count; i++)
             names[i] = copies[i];
@@ -202,8 +200,7 @@ static bool is_comparable(const json_t *like, const json_t *other)
     return false;
 }
 
-static bool find_age(int64_t age, const json_t *like, char path[BENCH_PATH_TEXT],
-                     char reason[BENCH_REASON_TEXT])
+static bool find_age(int64_t age, const json_t *like, char path[BENCH_PATH_TEXT], char reason[BENCH_REASON_TEXT])
 {
     char folder[BENCH_PATH_TEXT], ignored[BENCH_REASON_TEXT];
     size_t count;
@@ -217,9 +214,8 @@ static bool find_age(int64_t age, const json_t *like, char path[BENCH_PATH_TEXT]
         snprintf(path, BENCH_PATH_TEXT, "%.4000s/%s", folder, names[i]);
         json_t *document = like ? bench_result_read(path, ignored) : NULL;
         const bool fits =
-            !like ||
-            (document && strcmp(bench_text_of(document, "started"), bench_text_of(like, "started")) < 0 &&
-             is_comparable(like, document));
+            !like || (document && strcmp(bench_text_of(document, "started"), bench_text_of(like, "started")) < 0 &&
+                      is_comparable(like, document));
         json_decref(document);
         found = fits && age-- == 0;
     }
@@ -239,8 +235,7 @@ bool bench_history_resolve(const char *word, const json_t *like, char path[BENCH
     if (access(word, F_OK) == 0)
         return true;
     if (parse_age(word, &age))
-        return find_age(age, like, path, why) ||
-               bench_explain(reason, BENCH_REASON_TEXT, "%s: %.900s", word, why);
+        return find_age(age, like, path, why) || bench_explain(reason, BENCH_REASON_TEXT, "%s: %.900s", word, why);
     char folder[BENCH_PATH_TEXT], kept[BENCH_PATH_TEXT + 80];
     if (strchr(word, '/') || strlen(word) > 63 || !bench_history_folder(folder, why))
         return true;

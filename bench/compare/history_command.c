@@ -76,8 +76,7 @@ static void print_row(const json_t *row, int width)
     char median[32], name[BENCH_ROW_NAME];
     const bool is_bandwidth = json_is_true(json_object_get(row, "is_bandwidth"));
     const double rate = bench_number_of(row, is_bandwidth ? "gbytes_per_s" : "gflops"),
-                 percent = bench_number_of(row, "percent_of_peak"),
-                 best = bench_rival_speedup(row, BENCH_BEST, NULL);
+                 percent = bench_number_of(row, "percent_of_peak"), best = bench_rival_speedup(row, BENCH_BEST, NULL);
     bench_format_ns(bench_number_of(json_object_get(row, "time"), "median_ns"), median, sizeof median);
     bench_row_name(row, name);
     bench_print_name(name, width);
@@ -94,8 +93,7 @@ static void print_row(const json_t *row, int width)
 static int show(const char *word)
 {
     char path[BENCH_PATH_TEXT], reason[BENCH_REASON_TEXT];
-    json_t *document =
-        bench_history_resolve(word, NULL, path, reason) ? bench_result_read(path, reason) : NULL;
+    json_t *document = bench_history_resolve(word, NULL, path, reason) ? bench_result_read(path, reason) : NULL;
     if (!document) {
         fprintf(stderr, "clbench: %s\n", reason);
         return BENCH_EXIT_USAGE;

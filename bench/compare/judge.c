@@ -28,8 +28,7 @@ static void mix(bench_side *s, const bench_usual *usual)
                                                       bench_deviation(s->scaled, s->processes))
                                    : 0;
     s->weight = freedom > 0 ? usual->weight : fmax(usual->weight, 1);
-    const double squares =
-        s->weight * variance_between(usual->measured, usual->deviation) + freedom * own;
+    const double squares = s->weight * variance_between(usual->measured, usual->deviation) + freedom * own;
     s->deviation = sqrt(squares / (s->weight + freedom));
 }
 
@@ -195,8 +194,8 @@ static bool judge_pairs(bench_comparison *c)
     for (size_t i = 0; good && i < c->pair_count; i++) {
         bench_pair *pair = &c->pairs[i];
         pair->p = p[i];
-        pair->limit = exp(bench_student_limit(BENCH_LEVEL / 2 / (double)(tested ? tested : 1), pair->freedom) *
-                          pair->error) - 1;
+        pair->limit =
+            exp(bench_student_limit(BENCH_LEVEL / 2 / (double)(tested ? tested : 1), pair->freedom) * pair->error) - 1;
         if (pair->limit < BENCH_LEAST_CHANGE) {
             pair->limit = BENCH_LEAST_CHANGE;
             pair->level = BENCH_LEVEL_LEAST;
@@ -285,7 +284,7 @@ static double group_variance(const bench_comparison *c, const bench_group *group
 }
 
 typedef struct group_noise {
-    double error, freedom;           // by processes
+    double error, freedom; // by processes
     double rows_error, rows_freedom; // by how the cases differ from each other; 0: too few of them
 } group_noise;
 
@@ -298,9 +297,7 @@ static double p_of(double distance, const group_noise *noise)
 static double half_at(double p, const group_noise *noise)
 {
     const double half = bench_student_limit(p, noise->freedom) * noise->error;
-    return noise->rows_freedom > 0
-               ? fmax(half, bench_student_limit(p, noise->rows_freedom) * noise->rows_error)
-               : half;
+    return noise->rows_freedom > 0 ? fmax(half, bench_student_limit(p, noise->rows_freedom) * noise->rows_error) : half;
 }
 
 static group_noise find_group_noise(const bench_comparison *c, const bench_group *group, double mean, double squares)

@@ -294,14 +294,14 @@ static void print_pair(const bench_comparison *c, size_t index, int width)
     bench_format_ns(p->sides[1].median_ns, new, sizeof new);
     format_change(p->ratio, p->change, change);
     format_percent(p->limit, noise);
-    const bench_colour colour = p->change == BENCH_SLOWER   ? BENCH_BAD
-                                : p->change == BENCH_FASTER ? BENCH_GOOD
+    const bench_colour colour = p->change == BENCH_SLOWER                                 ? BENCH_BAD
+                                : p->change == BENCH_FASTER                               ? BENCH_GOOD
                                 : p->change == BENCH_UNSURE || p->change == BENCH_DIVIDED ? BENCH_WARN
-                                                            : BENCH_FAINT;
+                                                                                          : BENCH_FAINT;
     bench_print_name(name, width);
     few_words(p, words);
-    printf("  %8s  %8s  %s%8s%s  %6s  %s\n", old, new, bench_colour_on(colour), change, bench_colour_off(),
-           noise, words);
+    printf("  %8s  %8s  %s%8s%s  %6s  %s\n", old, new, bench_colour_on(colour), change, bench_colour_off(), noise,
+           words);
 }
 
 static void print_states(const bench_comparison *c, const char *const names[2])
@@ -313,9 +313,8 @@ static void print_states(const bench_comparison *c, const char *const names[2])
         const char *reason = bench_text_of(m->new_row, "reason");
         format_states(m, states, sizeof states);
         bench_row_name(m->new_row, name);
-        bench_print(2, "%s%s: %s: %s%s%s%s\n", bench_colour_on(is_bad ? BENCH_BAD : BENCH_PLAIN),
-                    move_words(m->kind), name, states, bench_colour_off(),
-                    reason[0] ? ": " : "", reason);
+        bench_print(2, "%s%s: %s: %s%s%s%s\n", bench_colour_on(is_bad ? BENCH_BAD : BENCH_PLAIN), move_words(m->kind),
+                    name, states, bench_colour_off(), reason[0] ? ": " : "", reason);
     }
     for (int side = 0; side < 2; side++)
         for (size_t i = 0; i < c->only_count[side]; i++) {
@@ -338,10 +337,10 @@ void bench_comparison_print(const bench_comparison *c, const char *const names[2
     }
     const int width = bench_name_width(longest, has_words ? 60 : 40);
     bench_print(2, "%s%s%s (driver %s)\n", bench_colour_on(BENCH_STRONG), bench_text_of(c->devices[1], "name"),
-           bench_colour_off(), bench_text_of(c->devices[1], "driver"));
+                bench_colour_off(), bench_text_of(c->devices[1], "driver"));
     for (int side = 0; side < 2; side++)
         bench_print(2, "%s  %s: Husk %s, %s\n", side ? "new" : "old", names[side],
-               bench_text_of(c->documents[side], "husk_version"), started(c, side));
+                    bench_text_of(c->documents[side], "husk_version"), started(c, side));
     void (*const lines[])(const bench_comparison *, char *, size_t) = {machine, levels};
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         lines[i](c, text, sizeof text);
@@ -422,9 +421,7 @@ static json_t *number(double value)
 
 static const char *json_change(bench_change change)
 {
-    return change == BENCH_SAME     ? "same"
-           : change == BENCH_UNSURE ? "ambiguous"
-                                    : bench_change_text(change);
+    return change == BENCH_SAME ? "same" : change == BENCH_UNSURE ? "ambiguous" : bench_change_text(change);
 }
 
 static const char *json_level(bench_level level)
@@ -458,10 +455,9 @@ static json_t *group_json(const bench_group *g)
 {
     return json_pack("{s:o, s:s, s:I, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I}", "op",
                      g->op ? json_string(g->op) : json_null(), "change", json_change(g->change), "count",
-                     (json_int_t)g->count, "ratio", number(g->ratio), "low", number(g->low), "high",
-                     number(g->high), "noise", number(g->limit), "p", number(g->p), "slower", (json_int_t)g->slower,
-                     "faster", (json_int_t)g->faster, "ambiguous", (json_int_t)g->unsure, "two_speeds",
-                     (json_int_t)g->divided);
+                     (json_int_t)g->count, "ratio", number(g->ratio), "low", number(g->low), "high", number(g->high),
+                     "noise", number(g->limit), "p", number(g->p), "slower", (json_int_t)g->slower, "faster",
+                     (json_int_t)g->faster, "ambiguous", (json_int_t)g->unsure, "two_speeds", (json_int_t)g->divided);
 }
 
 static json_t *move_json(const bench_move *m)
@@ -473,8 +469,7 @@ static json_t *move_json(const bench_move *m)
 
 json_t *bench_comparison_json(const bench_comparison *c, const char *const names[2])
 {
-    json_t *rows = json_array(), *ops = json_array(), *states = json_array(),
-           *only[2] = {json_array(), json_array()};
+    json_t *rows = json_array(), *ops = json_array(), *states = json_array(), *only[2] = {json_array(), json_array()};
     char text[1000], name[BENCH_ROW_NAME];
     for (size_t i = 0; i < c->pair_count; i++)
         json_array_append_new(rows, pair_json(&c->pairs[i]));
@@ -492,6 +487,6 @@ json_t *bench_comparison_json(const bench_comparison *c, const char *const names
                      "clbench-compare/1", "old", names[0], "new", names[1], "device",
                      bench_text_of(c->devices[1], "name"), "normalised", c->is_normalised, "sentinel_ratio",
                      number(c->speed), "verdict", text, "code", bench_comparison_code(c), "all",
-                     group_json(&c->groups[c->group_count - 1]), "ops", ops, "results", rows, "states",
-                     states, "only_old", only[0], "only_new", only[1]);
+                     group_json(&c->groups[c->group_count - 1]), "ops", ops, "results", rows, "states", states,
+                     "only_old", only[0], "only_new", only[1]);
 }

@@ -130,8 +130,7 @@ static double speed_at(const bench_machine *m, double at)
 // Something else ran beside the round: the rate before or after it is below the usual one.
 static bool is_disturbed(const json_t *sentinel, double usual_rate)
 {
-    const double before = bench_number_of(sentinel, "before_gflops"),
-                 after = bench_number_of(sentinel, "after_gflops");
+    const double before = bench_number_of(sentinel, "before_gflops"), after = bench_number_of(sentinel, "after_gflops");
     return log(usual_rate / before) > BENCH_DISTURBED || log(usual_rate / after) > BENCH_DISTURBED; // NaN: false
 }
 
@@ -202,9 +201,9 @@ static double quartile(double *values, size_t count, double *width)
 {
     bench_median(values, count); // sorts
     const double at = bench_quantile(values, count, 0.25), reach = 1.96 * sqrt(0.25 * 0.75 / (double)count);
-    *width = (bench_quantile(values, count, fmin(0.25 + reach, 1)) -
-              bench_quantile(values, count, fmax(0.25 - reach, 0))) /
-             2 / at;
+    *width =
+        (bench_quantile(values, count, fmin(0.25 + reach, 1)) - bench_quantile(values, count, fmax(0.25 - reach, 0))) /
+        2 / at;
     return at;
 }
 

@@ -104,12 +104,11 @@ static void nearest_above(char path[BENCH_DOCTOR_PATH])
     }
 }
 
-static void folder_is_bad(bench_doctor *d, const char *what, const char *path, const char *why,
-                          const char *todo)
+static void folder_is_bad(bench_doctor *d, const char *what, const char *path, const char *why, const char *todo)
 {
-    bench_doctor_advise(bench_doctor_find(d, BENCH_FINDING_PROBLEM, "folder_unusable",
-                                          "%s cannot be kept: %.500s %s", what, path, why),
-                        "%s '%.500s'", todo, path);
+    bench_doctor_advise(
+        bench_doctor_find(d, BENCH_FINDING_PROBLEM, "folder_unusable", "%s cannot be kept: %.500s %s", what, path, why),
+        "%s '%.500s'", todo, path);
 }
 
 void bench_doctor_folder(bench_doctor *d, const char *variable, const char *below_home, const char *what,
@@ -119,20 +118,17 @@ void bench_doctor_folder(bench_doctor *d, const char *variable, const char *belo
     struct stat status;
     if (!folder_path(variable, below_home, path)) {
         bench_doctor_advise(bench_doctor_find(d, BENCH_FINDING_PROBLEM, "folder_unusable",
-                                              "%s cannot be kept: neither HOME nor %s is set", what,
-                                              variable),
+                                              "%s cannot be kept: neither HOME nor %s is set", what, variable),
                             "set HOME");
         return;
     }
     const bool is_there = (must_be_private ? lstat : stat)(path, &status) == 0;
     if (is_there && S_ISLNK(status.st_mode))
-        folder_is_bad(d, what, path, "is a link, which Husk does not follow",
-                      "put a folder in its place: rm");
+        folder_is_bad(d, what, path, "is a link, which Husk does not follow", "put a folder in its place: rm");
     else if (is_there && !S_ISDIR(status.st_mode))
         folder_is_bad(d, what, path, "is no folder", "put a folder in its place: rm");
     else if (is_there && status.st_uid != d->user)
-        folder_is_bad(d, what, path, "belongs to another user",
-                      "as root, give it to this user: chown -R USER");
+        folder_is_bad(d, what, path, "belongs to another user", "as root, give it to this user: chown -R USER");
     else if (is_there && must_be_private && (status.st_mode & 022))
         folder_is_bad(d, what, path, "may be written by others", "chmod 700");
     else {

@@ -14,6 +14,6 @@ bool bench_doctor_read_address(const char *text, bench_address *a)
 bool bench_doctor_same_address(const char *left, const char *right)
 {
     bench_address a, b;
-    return bench_doctor_read_address(left, &a) && bench_doctor_read_address(right, &b) &&
-           a.domain == b.domain && a.bus == b.bus && a.device == b.device && a.function == b.function;
+    return bench_doctor_read_address(left, &a) && bench_doctor_read_address(right, &b) && a.domain == b.domain &&
+           a.bus == b.bus && a.device == b.device && a.function == b.function;
 }

@@ -34,18 +34,16 @@ static void check_family(bench_patient *p, const bench_case *c, size_t *right)
     *right += check.state == BENCH_STATE_OK;
     p->d->miscounted += is_wrong;
     if (!bench_interrupted && check.state != BENCH_STATE_OK && check.state != BENCH_STATE_UNSUPPORTED) {
-        json_t *finding =
-            bench_doctor_find(p->d, BENCH_FINDING_PROBLEM, is_wrong ? "miscomputes" : "operator_fails",
-                              "%.300s: %s %s%s%s: %.500s", p->name, bench_op_row(c),
-                              is_wrong ? "is computed wrong" : "does not end well",
-                              variant[0] ? " by its variant " : "", variant, check.reason);
+        json_t *finding = bench_doctor_find(p->d, BENCH_FINDING_PROBLEM, is_wrong ? "miscomputes" : "operator_fails",
+                                            "%.300s: %s %s%s%s: %.500s", p->name, bench_op_row(c),
+                                            is_wrong ? "is computed wrong" : "does not end well",
+                                            variant[0] ? " by its variant " : "", variant, check.reason);
         bench_doctor_advise(
-            finding,
-            "update the driver; until then exclude the variant (HUSK_VARIANT), or take another device; the "
-            "command below repeats it");
+            finding, "update the driver; until then exclude the variant (HUSK_VARIANT), or take another device; the "
+                     "command below repeats it");
         char again[BENCH_CASE_TEXT + 800];
-        snprintf(again, sizeof again, "clbench verify %s%s%s -d %s", c->canonical,
-                 variant[0] ? " --variant " : "", variant, p->quoted);
+        snprintf(again, sizeof again, "clbench verify %s%s%s -d %s", c->canonical, variant[0] ? " --variant " : "",
+                 variant, p->quoted);
         json_object_set_new(finding, "reproduce", json_string(again));
     }
     bench_check_free(&check);
@@ -97,12 +95,12 @@ static void check_results(bench_patient *p)
     if (i < count && !bench_interrupted)
         bench_doctor_advise(
             bench_doctor_find(p->d, BENCH_FINDING_NOTE, "not_all_checked",
-                              "%.300s: only %zu of %zu operators and gradients were checked within %.3g s",
-                              p->name, i, count, limit),
+                              "%.300s: only %zu of %zu operators and gradients were checked within %.3g s", p->name, i,
+                              count, limit),
             "give it more with --budget, or run clbench verify -d %s", p->quoted);
     if (json_array_size(p->d->findings) == before)
-        bench_doctor_find(p->d, BENCH_FINDING_OK, "results",
-                          "%.300s: %zu operators and gradients computed right", p->name, right);
+        bench_doctor_find(p->d, BENCH_FINDING_OK, "results", "%.300s: %zu operators and gradients computed right",
+                          p->name, right);
 }
 
 // False: it does not even run the kernel for that.
@@ -116,21 +114,19 @@ static bool check_clock(bench_patient *p)
         return false;
     if (!is_timed)
         bench_doctor_advise(bench_doctor_find(p->d, BENCH_FINDING_PROBLEM, "cannot_measure",
-                                              "%.300s does not run a kernel of 60 ms: %.500s", p->name,
-                                              reason),
+                                              "%.300s does not run a kernel of 60 ms: %.500s", p->name, reason),
                             "update the driver; a display's watchdog may end long kernels");
     else if (ratio <= 0)
         bench_doctor_find(p->d, BENCH_FINDING_NOTE, "no_events",
                           "%.300s times no events: profiles (husk_profile) will be empty", p->name);
     else if (ratio < 0.8 || ratio > 1.25)
-        bench_doctor_advise(
-            bench_doctor_find(p->d, BENCH_FINDING_NOTE, "clock_lies",
-                              "%.300s: its event timer says %.2f times what the wall clock says", p->name,
-                              ratio),
-            "do not trust profiles of this device; clbench times by the wall clock");
+        bench_doctor_advise(bench_doctor_find(p->d, BENCH_FINDING_NOTE, "clock_lies",
+                                              "%.300s: its event timer says %.2f times what the wall clock says",
+                                              p->name, ratio),
+                            "do not trust profiles of this device; clbench times by the wall clock");
     else
-        bench_doctor_find(p->d, BENCH_FINDING_OK, "clock",
-                          "%.300s: its event timer agrees with the wall clock (%.2f)", p->name, ratio);
+        bench_doctor_find(p->d, BENCH_FINDING_OK, "clock", "%.300s: its event timer agrees with the wall clock (%.2f)",
+                          p->name, ratio);
     return is_timed;
 }
 
@@ -142,16 +138,15 @@ static void tell_quirks(bench_patient *p)
     size_t i;
     const json_t *quirk;
     bench_progress_show("doctor: %.100s: its compiler", p->name);
-    if (bench_contestant_revive(&p->husk) &&
-        bench_process_call(&p->husk.process, json_pack("{s:s}", "do", "quirks"), 2 * p->d->patience, &reply, reason) ==
-            BENCH_REPLY_OK) {
+    if (bench_contestant_revive(&p->husk) && bench_process_call(&p->husk.process, json_pack("{s:s}", "do", "quirks"),
+                                                                2 * p->d->patience, &reply, reason) == BENCH_REPLY_OK) {
         json_array_foreach(json_object_get(reply, "quirks"), i, quirk)
         {
             char id[64];
             snprintf(id, sizeof id, "quirk_%.50s", bench_text_of(quirk, "name"));
-            bench_doctor_advise(bench_doctor_find(p->d, BENCH_FINDING_NOTE, id, "%.300s: %s", p->name,
-                                                  bench_text_of(quirk, "text")),
-                                "%s", bench_text_of(quirk, "advice"));
+            bench_doctor_advise(
+                bench_doctor_find(p->d, BENCH_FINDING_NOTE, id, "%.300s: %s", p->name, bench_text_of(quirk, "text")),
+                "%s", bench_text_of(quirk, "advice"));
         }
         json_array_foreach(json_object_get(reply, "quirks_not_tried"), i, quirk)
         {
@@ -191,8 +186,8 @@ static void examine_device(bench_doctor *d, const char *wish)
             bench_doctor_threads(p);
     } else if (!bench_interrupted) {
         bench_doctor_advise(
-            bench_doctor_find(d, BENCH_FINDING_PROBLEM, "device_unusable", "%.100s cannot be used: %.800s",
-                              wish, p->husk.why),
+            bench_doctor_find(d, BENCH_FINDING_PROBLEM, "device_unusable", "%.100s cannot be used: %.800s", wish,
+                              p->husk.why),
             "do what the text says; where it says nothing, update its driver, or keep it out of the way: -d and "
             "HUSK_DEVICE name another device");
     }

@@ -32,8 +32,7 @@ static size_t count_level(const bench_doctor *d, bench_finding_level level)
     return count;
 }
 
-static void print_group(const bench_doctor *d, bench_finding_level level, const char *heading,
-                        bench_colour colour)
+static void print_group(const bench_doctor *d, bench_finding_level level, const char *heading, bench_colour colour)
 {
     size_t i;
     const json_t *finding;
@@ -77,10 +76,10 @@ static void print_all(const bench_doctor *d, const char *verdict)
 
 static void print_json(const bench_doctor *d, const char *verdict, int code)
 {
-    json_t *all = json_pack("{s:s, s:s, s:s, s:i, s:O, s:O, s:O, s:O, s:O}", "schema", "clbench-doctor/1",
-                            "husk_version", husk_version(), "verdict", verdict, "exit_code", code, "findings",
-                            d->findings, "icds", d->icds, "gpus", d->gpus, "device_files", d->nodes,
-                            "devices", d->devices);
+    json_t *all =
+        json_pack("{s:s, s:s, s:s, s:i, s:O, s:O, s:O, s:O, s:O}", "schema", "clbench-doctor/1", "husk_version",
+                  husk_version(), "verdict", verdict, "exit_code", code, "findings", d->findings, "icds", d->icds,
+                  "gpus", d->gpus, "device_files", d->nodes, "devices", d->devices);
     json_dumpf(all, stdout, JSON_INDENT(1) | JSON_ENSURE_ASCII); // no terminal obeys what files are called
     putchar('\n');
     json_decref(all);

@@ -36,9 +36,9 @@ static void find_misspelt(bench_doctor *d)
             is_known = is_known || !strcmp(name, names[i]);
         if (strncmp(name, "HUSK_", 5) != 0 || is_known || is_none_of_ours(name))
             continue;
-        bench_doctor_advise(bench_doctor_find(d, BENCH_FINDING_NOTE, "variable_unknown",
-                                              "%s is set, and nothing reads it", name),
-                            "is %s meant?", bench_nearest(name, names, count));
+        bench_doctor_advise(
+            bench_doctor_find(d, BENCH_FINDING_NOTE, "variable_unknown", "%s is set, and nothing reads it", name),
+            "is %s meant?", bench_nearest(name, names, count));
     }
 }
 
@@ -49,9 +49,9 @@ static void find_variables(bench_doctor *d)
         const char *value = getenv(v->name);
         if (!value || !*value)
             continue;
-        bench_doctor_advise(bench_doctor_find(d, BENCH_FINDING_NOTE, "variable", "%s=%.200s %s",
-                                              v->name, value, v->does),
-                            "unset %s, unless that is meant", v->name);
+        bench_doctor_advise(
+            bench_doctor_find(d, BENCH_FINDING_NOTE, "variable", "%s=%.200s %s", v->name, value, v->does),
+            "unset %s, unless that is meant", v->name);
     }
     find_misspelt(d);
 }
@@ -62,15 +62,13 @@ static void find_limits(bench_doctor *d)
     char text[256];
     bench_host_read_limits(d->root, &limits);
     bench_host_limits_text(&limits, text, sizeof text);
-    if (bench_host_usable_cores(&limits) >= limits.online &&
-        !(limits.quota > 0 && limits.quota < limits.online)) {
+    if (bench_host_usable_cores(&limits) >= limits.online && !(limits.quota > 0 && limits.quota < limits.online)) {
         bench_doctor_find(d, BENCH_FINDING_OK, "processors", "this process may use %s", text);
         return;
     }
     bench_doctor_advise(
-        bench_doctor_find(
-            d, BENCH_FINDING_NOTE, "processors_limited",
-            "this process may use %s, so that figures of the CPU are smaller than the machine's", text),
+        bench_doctor_find(d, BENCH_FINDING_NOTE, "processors_limited",
+                          "this process may use %s, so that figures of the CPU are smaller than the machine's", text),
         "%s",
         limits.quota > 0 && limits.quota < limits.online
             ? "give the container more time (docker run --cpus, Kubernetes' limits.cpu), or compare within it alone"

@@ -41,10 +41,9 @@ static void note_twice(bench_doctor *d, const json_t *added)
         if (strcmp(bench_text_of(icd, "library"), library) != 0)
             continue;
         bench_doctor_advise(
-            bench_doctor_find(
-                d, BENCH_FINDING_NOTE, "icd_twice",
-                "%.300s and %.300s name the same library (%.200s): its devices may be there twice",
-                bench_text_of(icd, "file"), file, library),
+            bench_doctor_find(d, BENCH_FINDING_NOTE, "icd_twice",
+                              "%.300s and %.300s name the same library (%.200s): its devices may be there twice",
+                              bench_text_of(icd, "file"), file, library),
             "%s", removal);
         return;
     }
@@ -54,19 +53,17 @@ static void note_twice(bench_doctor *d, const json_t *added)
 static void add_icd(bench_doctor *d, const char *file, const char *variable, const char *library)
 {
     char named[600];
-    snprintf(named, sizeof named, variable ? "%.40s (%.500s)" : "%.500s", variable ? variable : file,
-             library);
+    snprintf(named, sizeof named, variable ? "%.40s (%.500s)" : "%.500s", variable ? variable : file, library);
     bench_clean_line(named);
-    json_t *icd = json_pack("{s:s, s:s, s:s?, s:s}", "file", named, "library", library, "variable", variable,
-                            "state", "unknown");
+    json_t *icd =
+        json_pack("{s:s, s:s, s:s?, s:s}", "file", named, "library", library, "variable", variable, "state", "unknown");
     if (icd) {
         note_twice(d, icd);
         json_array_append_new(d->icds, icd);
         return;
     }
     bench_doctor_advise(bench_doctor_find(d, BENCH_FINDING_PROBLEM, "icd_is_none",
-                                          "%s: the library's name is no UTF-8, so that it was not examined",
-                                          named),
+                                          "%s: the library's name is no UTF-8, so that it was not examined", named),
                         "install its driver's package again");
 }
 
@@ -76,9 +73,9 @@ static void add_icd_file(bench_doctor *d, const char *path)
     char line[512] = "";
     FILE *file = fopen(path, "r");
     if (!file) {
-        bench_doctor_advise(bench_doctor_find(d, BENCH_FINDING_PROBLEM, "icd_unreadable",
-                                              "%.500s cannot be read", path),
-                            "chmod a+r %.500s", path);
+        bench_doctor_advise(
+            bench_doctor_find(d, BENCH_FINDING_PROBLEM, "icd_unreadable", "%.500s cannot be read", path),
+            "chmod a+r %.500s", path);
         return;
     }
     if (!fgets(line, sizeof line, file))
@@ -88,8 +85,7 @@ static void add_icd_file(bench_doctor *d, const char *path)
     if (line[0])
         add_icd(d, path, NULL, line);
     else
-        bench_doctor_advise(bench_doctor_find(d, BENCH_FINDING_PROBLEM, "icd_empty",
-                                              "%.500s names no library", path),
+        bench_doctor_advise(bench_doctor_find(d, BENCH_FINDING_PROBLEM, "icd_empty", "%.500s names no library", path),
                             "install its driver's package again, or remove the file");
 }
 
@@ -135,8 +131,7 @@ static void collect(bench_doctor *d)
         add_icd(d, NULL, "OCL_ICD_VENDORS", vendors);
     const char *names = getenv("OCL_ICD_FILENAMES");
     char *copy = names ? bench_copy_text(names) : NULL, *position = NULL;
-    for (char *name = copy ? strtok_r(copy, ":", &position) : NULL; name;
-         name = strtok_r(NULL, ":", &position))
+    for (char *name = copy ? strtok_r(copy, ":", &position) : NULL; name; name = strtok_r(NULL, ":", &position))
         add_icd(d, NULL, "OCL_ICD_FILENAMES", name);
     free(copy);
     if (json_array_size(d->icds) == 0)
@@ -158,13 +153,12 @@ static void explain_loading(bench_doctor *d, const json_t *icd, const char *word
     format_removal(icd, removal);
     const bool is_missing = strstr(words, "cannot open shared object file") != NULL;
     const bool is_itself = !strncmp(words, library, strlen(library));
-    json_t *finding =
-        bench_doctor_find(d, BENCH_FINDING_PROBLEM, "icd_not_loaded",
-                          "%.600s: its library does not load, and the loader skips it without a word: %.500s",
-                          file, words);
+    json_t *finding = bench_doctor_find(
+        d, BENCH_FINDING_PROBLEM, "icd_not_loaded",
+        "%.600s: its library does not load, and the loader skips it without a word: %.500s", file, words);
     if (is_missing && is_itself && packages[0])
-        bench_doctor_advise(finding, "install the package that has it: %s; or, where the driver is gone, %s",
-                            packages, removal);
+        bench_doctor_advise(finding, "install the package that has it: %s; or, where the driver is gone, %s", packages,
+                            removal);
     else if (is_missing && is_itself)
         bench_doctor_advise(finding, "install the driver again, or, where it is gone, %s", removal);
     else if (is_missing)
@@ -180,9 +174,8 @@ static void explain_nothing(bench_doctor *d, const char *file, const char *libra
                                         "%.300s: %.200s loads, and has no device", file, library);
     if (strstr(library, "RusticlOpenCL") && !getenv("RUSTICL_ENABLE"))
         bench_doctor_advise(
-            finding,
-            "Mesa shows only what RUSTICL_ENABLE names: RUSTICL_ENABLE=radeonsi (AMD), iris (Intel), nouveau "
-            "(NVIDIA) or llvmpipe (CPU)");
+            finding, "Mesa shows only what RUSTICL_ENABLE names: RUSTICL_ENABLE=radeonsi (AMD), iris (Intel), nouveau "
+                     "(NVIDIA) or llvmpipe (CPU)");
     else if (strstr(library, "libpocl")) // it computes on the CPU, which is always there
         bench_doctor_advise(
             finding,
@@ -208,8 +201,8 @@ static void explain_list(bench_doctor *d, json_t *icd, const json_t *platforms)
     json_object_set_new(icd, "state", json_string(devices ? "ok" : "empty"));
     json_object_set_new(icd, "platforms", json_deep_copy(platforms));
     if (devices)
-        bench_doctor_find(d, BENCH_FINDING_OK, "icd", "%.300s: %s, %lld device%s", file, names,
-                          (long long)devices, devices == 1 ? "" : "s");
+        bench_doctor_find(d, BENCH_FINDING_OK, "icd", "%.300s: %s, %lld device%s", file, names, (long long)devices,
+                          devices == 1 ? "" : "s");
     else
         explain_nothing(d, file, library);
 }
@@ -230,8 +223,7 @@ static void explain_failure(bench_doctor *d, json_t *icd, bench_reply status, co
         bench_shell_word(off, words[1], sizeof words[1]);
         snprintf(removal, sizeof removal, "mv %.500s %.500s", words[0], words[1]);
     }
-    bench_doctor_advise(finding, "update or reinstall its driver; until then keep it out of the way: %s",
-                        removal);
+    bench_doctor_advise(finding, "update or reinstall its driver; until then keep it out of the way: %s", removal);
 }
 
 static void examine(bench_doctor *d, json_t *icd)

@@ -25,14 +25,13 @@ static void tell_same_card(bench_doctor *d, const json_t *a, const json_t *b)
         !strstr(bench_text_of(ta, "extensions"), "cl_khr_pci_bus_info"))
         return;
     bench_doctor_advise(
-        bench_doctor_find(d, BENCH_FINDING_NOTE, "same_card",
-                          "%lld:%lld (%.100s) and %lld:%lld (%.100s) are the same card, at PCI address %s",
-                          (long long)json_integer_value(json_object_get(ta, "platform_index")),
-                          (long long)json_integer_value(json_object_get(ta, "device_index")),
-                          bench_text_of(a, "platform"),
-                          (long long)json_integer_value(json_object_get(tb, "platform_index")),
-                          (long long)json_integer_value(json_object_get(tb, "device_index")),
-                          bench_text_of(b, "platform"), address),
+        bench_doctor_find(
+            d, BENCH_FINDING_NOTE, "same_card",
+            "%lld:%lld (%.100s) and %lld:%lld (%.100s) are the same card, at PCI address %s",
+            (long long)json_integer_value(json_object_get(ta, "platform_index")),
+            (long long)json_integer_value(json_object_get(ta, "device_index")), bench_text_of(a, "platform"),
+            (long long)json_integer_value(json_object_get(tb, "platform_index")),
+            (long long)json_integer_value(json_object_get(tb, "device_index")), bench_text_of(b, "platform"), address),
         "say which is meant with -d, and do not count it twice");
 }
 
@@ -40,17 +39,15 @@ static void tell_device(bench_doctor *d, const json_t *device)
 {
     const json_t *traits = json_object_get(device, "traits");
     const bool is_available = json_is_true(json_object_get(traits, "is_available"));
-    json_t *finding =
-        bench_doctor_find(d, is_available ? BENCH_FINDING_OK : BENCH_FINDING_PROBLEM,
-                          is_available ? "device" : "device_unavailable", "%lld:%lld %.200s (%s, %.200s)%s",
-                          (long long)json_integer_value(json_object_get(traits, "platform_index")),
-                          (long long)json_integer_value(json_object_get(traits, "device_index")),
-                          bench_text_of(device, "name"), bench_text_of(traits, "class"),
-                          bench_text_of(device, "platform"),
-                          is_available ? "" : " says that it is not available");
+    json_t *finding = bench_doctor_find(
+        d, is_available ? BENCH_FINDING_OK : BENCH_FINDING_PROBLEM, is_available ? "device" : "device_unavailable",
+        "%lld:%lld %.200s (%s, %.200s)%s", (long long)json_integer_value(json_object_get(traits, "platform_index")),
+        (long long)json_integer_value(json_object_get(traits, "device_index")), bench_text_of(device, "name"),
+        bench_text_of(traits, "class"), bench_text_of(device, "platform"),
+        is_available ? "" : " says that it is not available");
     if (!is_available)
-        bench_doctor_advise(
-            finding, "another program may have it alone, or it has failed: dmesg, or restart the machine");
+        bench_doctor_advise(finding,
+                            "another program may have it alone, or it has failed: dmesg, or restart the machine");
 }
 
 // Those that are meant, where some are.
@@ -79,11 +76,10 @@ static void tell_notes(bench_doctor *d, const json_t *notes)
         const char *text = bench_text_of(note, "text"), *todo = strstr(text, ". Set ");
         if (strcmp(bench_text_of(note, "kind"), "warning") != 0 || strstr(text, ".icd"))
             continue;
-        if (strstr(text, "has no device") &&
-            todo) // a driver that is there, and what keeps it from having one
-            bench_doctor_advise(bench_doctor_find(d, BENCH_FINDING_PROBLEM, PLATFORM_EMPTY, "%.*s",
-                                                  (int)(todo - text), text),
-                                "set %.400s", todo + strlen(". Set "));
+        if (strstr(text, "has no device") && todo) // a driver that is there, and what keeps it from having one
+            bench_doctor_advise(
+                bench_doctor_find(d, BENCH_FINDING_PROBLEM, PLATFORM_EMPTY, "%.*s", (int)(todo - text), text),
+                "set %.400s", todo + strlen(". Set "));
         else
             bench_doctor_find(d, BENCH_FINDING_NOTE, "list_note", "%.900s", text);
     }
@@ -179,13 +175,11 @@ static void tell_failure(bench_doctor *d, bench_reply status, const json_t *repl
              d->vendors);
     if (status == BENCH_REPLY_OK)
         bench_doctor_advise(bench_doctor_find(d, BENCH_FINDING_PROBLEM, "listing_fails",
-                                              "listing all devices fails: %.800s",
-                                              bench_text_of(reply, "reason")),
+                                              "listing all devices fails: %.800s", bench_text_of(reply, "reason")),
                             "%s", todo);
     else
         bench_doctor_advise(bench_doctor_find(d, BENCH_FINDING_PROBLEM,
-                                              status == BENCH_REPLY_TIMEOUT ? "listing_hangs"
-                                                                            : "listing_crashes",
+                                              status == BENCH_REPLY_TIMEOUT ? "listing_hangs" : "listing_crashes",
                                               "listing all devices at once fails: %.800s", reason),
                             "%s, and update it", todo);
 }
@@ -223,8 +217,7 @@ static void choose(bench_doctor *d, const char *wish, const json_t *reply)
         return;
     d->unfit++;
     format_choice(d, choice);
-    json_t *finding =
-        bench_doctor_find(d, BENCH_FINDING_PROBLEM, "no_such_device", "-d %.200s fits no device", wish);
+    json_t *finding = bench_doctor_find(d, BENCH_FINDING_PROBLEM, "no_such_device", "-d %.200s fits no device", wish);
     if (choice[0])
         bench_doctor_advise(finding, "let -d name one of these: %s", choice);
     else
@@ -240,8 +233,7 @@ static void examine_variable(bench_doctor *d, const json_t *reply)
         return;
     format_choice(d, choice);
     bench_doctor_advise(bench_doctor_find(d, BENCH_FINDING_PROBLEM, "variable_unfit",
-                                          "HUSK_DEVICE=%.200s fits no device, so that programs find none",
-                                          wish),
+                                          "HUSK_DEVICE=%.200s fits no device, so that programs find none", wish),
                         "unset HUSK_DEVICE, or let it name one of these: %s", choice);
 }
 
@@ -266,8 +258,7 @@ static bool list_for(bench_doctor *d, const char *wish)
     json_t *reply = NULL;
     const bench_reply status = probe_devices(d, wish, &reply, reason);
     const bool is_listed = status == BENCH_REPLY_OK && !strcmp(bench_text_of(reply, "answer"), "ok");
-    const bool is_empty =
-        status == BENCH_REPLY_OK && !strcmp(bench_text_of(reply, "stage"), "HUSK_NO_PLATFORM");
+    const bool is_empty = status == BENCH_REPLY_OK && !strcmp(bench_text_of(reply, "stage"), "HUSK_NO_PLATFORM");
     if (bench_interrupted) {
         json_decref(reply);
         return false;

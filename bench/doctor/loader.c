@@ -137,8 +137,7 @@ static void find_loaders(bench_doctor *d)
     else
         bench_doctor_advise(
             bench_doctor_find(d, BENCH_FINDING_NOTE, "several_loaders",
-                              "programs may meet %zu OpenCL loaders: %.1500s; this process has %s", l.count,
-                              text, own),
+                              "programs may meet %zu OpenCL loaders: %.1500s; this process has %s", l.count, text, own),
             "use the system's: take the others' folders out of LD_LIBRARY_PATH, or let them be links to it");
 }
 
@@ -169,16 +168,14 @@ static void examine_vendors_variable(bench_doctor *d)
     if (!is_there && strchr(value, '/')) // without one it may be a library's name
         finding =
             bench_doctor_find(d, BENCH_FINDING_PROBLEM, "vendors_astray",
-                              "OCL_ICD_VENDORS=%.300s names what does not exist, so that no driver is found",
-                              value);
+                              "OCL_ICD_VENDORS=%.300s names what does not exist, so that no driver is found", value);
     else if (is_there && S_ISDIR(status.st_mode) && count_icd_files(value) == 0)
-        finding =
-            bench_doctor_find(d, BENCH_FINDING_PROBLEM, "vendors_astray",
-                              "OCL_ICD_VENDORS=%.300s has no .icd file, so that no driver is found", value);
+        finding = bench_doctor_find(d, BENCH_FINDING_PROBLEM, "vendors_astray",
+                                    "OCL_ICD_VENDORS=%.300s has no .icd file, so that no driver is found", value);
     else
         finding = bench_doctor_find(d, BENCH_FINDING_NOTE, "vendors_elsewhere",
-                                    "OCL_ICD_VENDORS=%.300s takes the place of %s and its %zu .icd files",
-                                    value, standard, count_icd_files(standard));
+                                    "OCL_ICD_VENDORS=%.300s takes the place of %s and its %zu .icd files", value,
+                                    standard, count_icd_files(standard));
     bench_doctor_advise(finding, "unset OCL_ICD_VENDORS, unless that is meant");
 }
 
@@ -201,8 +198,7 @@ static void examine_filenames_variable(bench_doctor *d)
         fclose(file);
     if (is_known)
         bench_doctor_advise(bench_doctor_find(d, BENCH_FINDING_NOTE, "filenames_set",
-                                              "OCL_ICD_FILENAMES=%.300s adds drivers that are not registered",
-                                              value),
+                                              "OCL_ICD_FILENAMES=%.300s adds drivers that are not registered", value),
                             "unset OCL_ICD_FILENAMES, unless that is meant");
     else
         bench_doctor_advise(

@@ -65,8 +65,8 @@ static void add_node(bench_doctor *d, const char *path)
     take_status(d, path, &status);
     snprintf(mode, sizeof mode, "%o", (unsigned)status.st_mode & 0777);
     snprintf(owner, sizeof owner, "%ld:%ld", (long)status.st_uid, (long)status.st_gid);
-    json_array_append_new(d->nodes, json_pack("{s:s, s:s, s:s, s:i}", "path", path, "mode", mode, "owner",
-                                              owner, "error", 0));
+    json_array_append_new(d->nodes,
+                          json_pack("{s:s, s:s, s:s, s:i}", "path", path, "mode", mode, "owner", owner, "error", 0));
 }
 
 static void add_numbered(bench_doctor *d, const char *folder, const char *name)
@@ -171,8 +171,7 @@ bool bench_doctor_has_node(const bench_doctor *d, const char *name, bool numbere
     json_array_foreach(d->nodes, i, node)
     {
         const char *path = bench_text_of(node, "path");
-        const bool is_it =
-            !strncmp(path, name, length) && (numbered ? is_number(path + length) : !path[length]);
+        const bool is_it = !strncmp(path, name, length) && (numbered ? is_number(path + length) : !path[length]);
         const int error = error_of(node);
         if (is_it && error != ENOENT && error != ELOOP) // a link to nothing is none
             return true;
@@ -183,38 +182,33 @@ bool bench_doctor_has_node(const bench_doctor *d, const char *name, bool numbere
 // ---- what that means ----
 
 // The bits explain it, or they do not: then something else decides.
-static void advise_denied(const bench_doctor *d, json_t *finding, const struct stat *status,
-                          const char *group)
+static void advise_denied(const bench_doctor *d, json_t *finding, const struct stat *status, const char *group)
 {
     const bool group_helps = (status->st_mode >> 3 & 6) == 6 && status->st_gid != 0;
     if (has_rights(d, status))
-        bench_doctor_advise(
-            finding,
-            "its mode would allow it: look for an access list (getfacl), a mount with nodev, and what "
-            "SELinux or AppArmor say in the system's log");
+        bench_doctor_advise(finding,
+                            "its mode would allow it: look for an access list (getfacl), a mount with nodev, and what "
+                            "SELinux or AppArmor say in the system's log");
     else if (group_helps && d->in_container)
         bench_doctor_advise(finding, "start the container with --group-add %ld (the group %s here)",
                             (long)status->st_gid, group);
     else if (group_helps)
-        bench_doctor_advise(finding, "join the group %s: usermod -aG %s USER as root, then log in again",
-                            group, group);
+        bench_doctor_advise(finding, "join the group %s: usermod -aG %s USER as root, then log in again", group, group);
     else
-        bench_doctor_advise(
-            finding, "no group would help: give it to the group render with mode 660, by udevadm trigger as "
-                     "root, or by chgrp and chmod");
+        bench_doctor_advise(finding,
+                            "no group would help: give it to the group render with mode 660, by udevadm trigger as "
+                            "root, or by chgrp and chmod");
 }
 
 static void advise_refused(const bench_doctor *d, json_t *finding, const char *paths)
 {
     if (d->in_container)
-        bench_doctor_advise(
-            finding,
-            "start the container with --device %.*s (NVIDIA: --gpus all); one that could open it "
-            "before has to be started again",
-            (int)strcspn(paths, ","), paths);
-    else
         bench_doctor_advise(finding,
-                            "let the service's unit have DeviceAllow=%.*s rw, or the container --device",
+                            "start the container with --device %.*s (NVIDIA: --gpus all); one that could open it "
+                            "before has to be started again",
+                            (int)strcspn(paths, ","), paths);
+    else
+        bench_doctor_advise(finding, "let the service's unit have DeviceAllow=%.*s rw, or the container --device",
                             (int)strcspn(paths, ","), paths);
 }
 
@@ -225,11 +219,10 @@ static void advise_unbound(json_t *finding, const char *paths)
                          : strstr(paths, "/kfd")      ? "amdgpu"
                          : is_accelerator(paths)      ? "the accelerator's driver"
                                                       : "the card's driver (amdgpu, i915, xe or nouveau)";
-    bench_doctor_advise(
-        finding,
-        "load %s by modprobe, and see in dmesg whether it takes the card; the file of a card that is "
-        "gone may be removed",
-        module);
+    bench_doctor_advise(finding,
+                        "load %s by modprobe, and see in dmesg whether it takes the card; the file of a card that is "
+                        "gone may be removed",
+                        module);
 }
 
 // What errno means for a device file, and what is to be done where that is the same for all.
@@ -265,10 +258,10 @@ void bench_doctor_tell_node(bench_doctor *d, const char *paths, const struct sta
             todo = meanings[i].todo;
         }
     }
-    json_t *finding = bench_doctor_find(d, is_accelerator(paths) ? BENCH_FINDING_NOTE : BENCH_FINDING_PROBLEM,
-                                        "device_file_closed",
-                                        "%s (mode %o, group %s) cannot be opened by this user (%ld): %s",
-                                        paths, (unsigned)status->st_mode & 0777, group, (long)d->user, means);
+    json_t *finding =
+        bench_doctor_find(d, is_accelerator(paths) ? BENCH_FINDING_NOTE : BENCH_FINDING_PROBLEM, "device_file_closed",
+                          "%s (mode %o, group %s) cannot be opened by this user (%ld): %s", paths,
+                          (unsigned)status->st_mode & 0777, group, (long)d->user, means);
     if (todo)
         bench_doctor_advise(finding, "%s", todo);
     else if (error == EACCES)

@@ -76,8 +76,8 @@ static json_t *platform_json(cl_platform_id platform)
     table->get_platform_info(platform, CL_PLATFORM_VERSION, sizeof version - 1, version, NULL);
     say("listing its devices");
     const cl_int code = table->get_device_ids(platform, CL_DEVICE_TYPE_ALL, 0, NULL, &devices);
-    return json_pack("{s:o, s:o, s:i, s:i}", "name", text_json(name), "version", text_json(version),
-                     "devices", code == CL_SUCCESS ? (int)devices : 0, "code", (int)code);
+    return json_pack("{s:o, s:o, s:i, s:i}", "name", text_json(name), "version", text_json(version), "devices",
+                     code == CL_SUCCESS ? (int)devices : 0, "code", (int)code);
 }
 
 static json_t *list_icd(list_function list)

@@ -30,8 +30,7 @@ double bench_doctor_heat_seconds(const bench_options *options)
 }
 
 // The logarithm of the median rate of a part of the time; NaN: nothing was timed in it.
-static double bin_rate(const double *rates, const double *times, size_t count, double from, double to,
-                       double *work)
+static double bin_rate(const double *rates, const double *times, size_t count, double from, double to, double *work)
 {
     size_t used = 0;
     for (size_t i = 0; i < count; i++) {
@@ -75,8 +74,7 @@ bool bench_doctor_judge_speed(const double *rates, const double *times, size_t c
     if (!work)
         return false;
     for (size_t i = 0; i < BINS; i++)
-        bins[i] =
-            bin_rate(rates, times, count, seconds * (double)i / BINS, seconds * (double)(i + 1) / BINS, work);
+        bins[i] = bin_rate(rates, times, count, seconds * (double)i / BINS, seconds * (double)(i + 1) / BINS, work);
     const window first = window_of(bins), last = window_of(bins + BINS - WINDOW);
     free(work);
     if (first.count < LEAST_BINS || last.count < LEAST_BINS)
@@ -103,32 +101,29 @@ static void tell_speed(bench_patient *p, const bench_speed *s, double seconds)
 {
     if (s->slows)
         bench_doctor_advise(
-            bench_doctor_find(
-                p->d, BENCH_FINDING_NOTE, "slows_down",
-                "%.300s: within %.3g s of work it falls from %.0f to %.0f GFLOP/s (by %.0f%%; in spite "
-                "of its noise by %.0f%% at least): it throttles, or other work began",
-                p->name, seconds, s->first, s->last, -100 * s->change, 100 * s->least),
+            bench_doctor_find(p->d, BENCH_FINDING_NOTE, "slows_down",
+                              "%.300s: within %.3g s of work it falls from %.0f to %.0f GFLOP/s (by %.0f%%; in spite "
+                              "of its noise by %.0f%% at least): it throttles, or other work began",
+                              p->name, seconds, s->first, s->last, -100 * s->change, 100 * s->least),
             "look at temperature, power limit and governor, repeat it with a longer --heat, and measure with "
             "--rounds 5");
     else if (s->is_contended)
         bench_doctor_advise(
-            bench_doctor_find(
-                p->d, BENCH_FINDING_NOTE, "contended",
-                "%.300s: half of the time it has at most %.0f%% of its best speed: other work runs on it",
-                p->name, 100 * s->usual / s->best),
+            bench_doctor_find(p->d, BENCH_FINDING_NOTE, "contended",
+                              "%.300s: half of the time it has at most %.0f%% of its best speed: other work runs on it",
+                              p->name, 100 * s->usual / s->best),
             "end the other work, or measure with --rounds 5: medians of a busy machine are of little worth");
     else if (s->change < -STEADY)
-        bench_doctor_advise(
-            bench_doctor_find(p->d, BENCH_FINDING_NOTE, "speed_unclear",
-                              "%.300s: at the end of %.3g s of work it has %.0f%% less speed than "
-                              "at the beginning, which its noise (%.0f%%) may explain",
-                              p->name, seconds, -100 * s->change, 100 * s->noise),
-            "end other work, and repeat it with a longer --heat");
+        bench_doctor_advise(bench_doctor_find(p->d, BENCH_FINDING_NOTE, "speed_unclear",
+                                              "%.300s: at the end of %.3g s of work it has %.0f%% less speed than "
+                                              "at the beginning, which its noise (%.0f%%) may explain",
+                                              p->name, seconds, -100 * s->change, 100 * s->noise),
+                            "end other work, and repeat it with a longer --heat");
     else
         bench_doctor_find(
             p->d, BENCH_FINDING_OK, "speed",
-            "%.300s: it holds its speed for %.3g s of work (%.0f GFLOP/s f32; at the end %+.1f%% +- %.1f%%)",
-            p->name, seconds, s->usual, 100 * s->change, 100 * s->noise);
+            "%.300s: it holds its speed for %.3g s of work (%.0f GFLOP/s f32; at the end %+.1f%% +- %.1f%%)", p->name,
+            seconds, s->usual, 100 * s->change, 100 * s->noise);
 }
 
 // False: it ended its work; reason says how.
@@ -157,23 +152,21 @@ void bench_doctor_heat(bench_patient *p)
     if (seconds <= 0 || bench_interrupted)
         return;
     // The first one builds its kernel, and is not of the time.
-    const bool is_busy = bench_doctor_ask(p, "sentinel", "gflops", &rate, reason) &&
-                         keep_busy(p, seconds, &rates, &times, reason);
+    const bool is_busy =
+        bench_doctor_ask(p, "sentinel", "gflops", &rate, reason) && keep_busy(p, seconds, &rates, &times, reason);
     if (bench_interrupted)
         ;
     else if (!is_busy)
-        bench_doctor_advise(
-            bench_doctor_find(p->d, BENCH_FINDING_PROBLEM, "work_fails",
-                              "%.300s does not stand %.3g s of work: %.500s", p->name, seconds, reason),
-            "look into dmesg (temperature, power, the driver's resets), and update the driver");
+        bench_doctor_advise(bench_doctor_find(p->d, BENCH_FINDING_PROBLEM, "work_fails",
+                                              "%.300s does not stand %.3g s of work: %.500s", p->name, seconds, reason),
+                            "look into dmesg (temperature, power, the driver's resets), and update the driver");
     else if (bench_doctor_judge_speed(rates.values, times.values, rates.count, seconds, &speed))
         tell_speed(p, &speed, seconds);
     else
-        bench_doctor_advise(
-            bench_doctor_find(p->d, BENCH_FINDING_NOTE, "not_heated",
-                              "%.300s: %.3g s of work are too few to see whether it slows down", p->name,
-                              seconds),
-            "give it more with --heat 20s, or with --budget");
+        bench_doctor_advise(bench_doctor_find(p->d, BENCH_FINDING_NOTE, "not_heated",
+                                              "%.300s: %.3g s of work are too few to see whether it slows down",
+                                              p->name, seconds),
+                            "give it more with --heat 20s, or with --budget");
     bench_samples_free(&rates);
     bench_samples_free(&times);
 }

@@ -60,11 +60,10 @@ static void bound_driver(const bench_doctor *d, const char *address, char *name,
     snprintf(name, size, "%.60s", slash ? slash + 1 : target);
 }
 
-static void add_gpu(bench_doctor *d, const char *where, const char *vendor, const char *id,
-                    const char *driver)
+static void add_gpu(bench_doctor *d, const char *where, const char *vendor, const char *id, const char *driver)
 {
-    json_array_append_new(d->gpus, json_pack("{s:s, s:s, s:s, s:s}", "where", where, "vendor", vendor, "id",
-                                             id, "driver", driver));
+    json_array_append_new(
+        d->gpus, json_pack("{s:s, s:s, s:s, s:s}", "where", where, "vendor", vendor, "id", id, "driver", driver));
 }
 
 // /dev/nvidia and a number, and not /dev/nvidiactl.
@@ -204,9 +203,8 @@ static bool explain_driver(const bench_doctor *d, const json_t *gpu, int vendor,
     }
     if (!strcmp(driver, "nouveau")) {
         snprintf(c->why, sizeof c->why, "the kernel driver nouveau has it, which NVIDIA's OpenCL cannot use");
-        snprintf(
-            c->todo, sizeof c->todo,
-            "install nvidia-driver and nvidia-opencl-icd, or mesa-opencl-icd with RUSTICL_ENABLE=nouveau");
+        snprintf(c->todo, sizeof c->todo,
+                 "install nvidia-driver and nvidia-opencl-icd, or mesa-opencl-icd with RUSTICL_ENABLE=nouveau");
         return true;
     }
     return false;
@@ -261,11 +259,9 @@ static bool explain_files(const bench_doctor *d, const json_t *gpu, int vendor, 
         return false;
     snprintf(c->why, sizeof c->why, "there is no /dev/dri/renderD*");
     snprintf(c->todo, sizeof c->todo, "%s",
-             !d->in_container
-                 ? "boot without nomodeset: the kernel driver makes it when it has taken the card"
-             : vendors[vendor].id == VENDOR_AMD
-                 ? "start the container with --device /dev/dri --device /dev/kfd"
-                 : "start the container with --device /dev/dri");
+             !d->in_container ? "boot without nomodeset: the kernel driver makes it when it has taken the card"
+             : vendors[vendor].id == VENDOR_AMD ? "start the container with --device /dev/dri --device /dev/kfd"
+                                                : "start the container with --device /dev/dri");
     return true;
 }
 
@@ -286,8 +282,8 @@ static void explain_missing_driver(const bench_doctor *d, int vendor, cause *c)
 {
     const char *name = vendors[vendor].name, *capabilities = getenv("NVIDIA_DRIVER_CAPABILITIES");
     snprintf(c->why, sizeof c->why, "no OpenCL driver of %s is registered in %.200s", name, d->vendors);
-    if (vendors[vendor].id == VENDOR_NVIDIA && d->in_container && capabilities &&
-        !strstr(capabilities, "compute") && !strstr(capabilities, "all"))
+    if (vendors[vendor].id == VENDOR_NVIDIA && d->in_container && capabilities && !strstr(capabilities, "compute") &&
+        !strstr(capabilities, "all"))
         snprintf(c->todo, sizeof c->todo,
                  "NVIDIA_DRIVER_CAPABILITIES=%.100s lacks compute: start the container with compute,utility",
                  capabilities);
@@ -363,8 +359,8 @@ static void explain_gpu(bench_doctor *d, const json_t *gpu, size_t closed)
     } else
         explain_driver_that_is_there(icd, vendor, &c);
     bench_doctor_advise(bench_doctor_find(d, BENCH_FINDING_PROBLEM, "gpu_without_device",
-                                          "a GPU of %s%s%s (%s) has no OpenCL device: %s", name,
-                                          id[0] ? ", " : "", id, bench_text_of(gpu, "where"), c.why),
+                                          "a GPU of %s%s%s (%s) has no OpenCL device: %s", name, id[0] ? ", " : "", id,
+                                          bench_text_of(gpu, "where"), c.why),
                         "%s", c.todo);
 }
 
@@ -399,15 +395,13 @@ static void explain_wsl(bench_doctor *d)
         "this is Linux in Windows (WSL 2): /dev/dxg leads to the GPUs of Windows, and none is an OpenCL device%s%s%s",
         icd ? "; Intel's driver is registered (" : "", bench_text_of(icd, "file"), icd ? ")" : "");
     if (icd)
-        bench_doctor_advise(finding,
-                            "for a GPU of Intel: update Windows' graphics driver (30.0.100.9955 or later), "
-                            "intel-opencl-icd (21.30 or later) and WSL (wsl --update)");
+        bench_doctor_advise(finding, "for a GPU of Intel: update Windows' graphics driver (30.0.100.9955 or later), "
+                                     "intel-opencl-icd (21.30 or later) and WSL (wsl --update)");
     else
-        bench_doctor_advise(
-            finding,
-            "for a GPU of Intel install intel-opencl-icd (21.30 or later); of others, see whether the "
-            "vendor's OpenCL knows WSL, or start Linux without Windows. No kernel driver is to be "
-            "installed here: Windows has it");
+        bench_doctor_advise(finding,
+                            "for a GPU of Intel install intel-opencl-icd (21.30 or later); of others, see whether the "
+                            "vendor's OpenCL knows WSL, or start Linux without Windows. No kernel driver is to be "
+                            "installed here: Windows has it");
 }
 
 void bench_doctor_system(bench_doctor *d)

@@ -11,11 +11,9 @@ static bool launch(bench_contestant *c, const char *const *environment)
 {
     char threads[16];
     snprintf(threads, sizeof threads, "%d", c->threads);
-    const char *arguments[] = {"clbench", BENCH_WORKER_ARGUMENT, c->name, c->device ? c->device : "", threads,
-                               NULL};
+    const char *arguments[] = {"clbench", BENCH_WORKER_ARGUMENT, c->name, c->device ? c->device : "", threads, NULL};
     c->is_starting = bench_process_start(&c->process, arguments, environment, c->why);
-    snprintf(c->process.who, sizeof c->process.who, "%s",
-             strcmp(c->name, "husk") ? c->name : "the driver or Husk");
+    snprintf(c->process.who, sizeof c->process.who, "%s", strcmp(c->name, "husk") ? c->name : "the driver or Husk");
     return c->is_starting;
 }
 

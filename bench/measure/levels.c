@@ -124,8 +124,8 @@ bool bench_levels_find(const double *values, const bench_parts *parts, bench_lev
     bench_levels_divide(f.medians, f.count, explained, levels);
     levels->median = f.count ? bench_quantile(f.medians, f.count, 0.5) : NAN;
     if (f.count > 1) {
-        const double known = fmax(bench_student(f.count - 1) * levels->between, levels->within) *
-                             of_median(f.count) / sqrt((double)f.count),
+        const double known = fmax(bench_student(f.count - 1) * levels->between, levels->within) * of_median(f.count) /
+                             sqrt((double)f.count),
                      half = fmin(known, log(BENCH_WIDEST)); // of two processes that disagree it is any number
         levels->low = levels->median * exp(-half);
         levels->high = levels->median * exp(half);

@@ -57,8 +57,7 @@ static void print_bandwidth(const bench_peaks *peaks, const char *indent)
 
 static void print_transfers(const bench_peaks *peaks, const char *indent)
 {
-    static const char *const names[BENCH_TRANSFERS] = {"to the device ", "pinned ", "from the device ",
-                                                       "pinned "};
+    static const char *const names[BENCH_TRANSFERS] = {"to the device ", "pinned ", "from the device ", "pinned "};
     char text[400] = "";
     for (int i = 0; i < BENCH_TRANSFERS; i++) {
         if (peaks->transfers[i] > 0)

@@ -99,9 +99,8 @@ double bench_peaks_arithmetic(const bench_case *c, const char *variant, const be
     return c->dtype == HUSK_F16 ? fmax(f32, peaks->arithmetic[BENCH_PEAK_F16]) : f32;
 }
 
-double bench_percent_of_peak(const bench_case *c, const char *variant, double executed_flops,
-                             double working_set, double median_ns, const bench_peaks *peaks,
-                             bool *bound_by_memory)
+double bench_percent_of_peak(const bench_case *c, const char *variant, double executed_flops, double working_set,
+                             double median_ns, const bench_peaks *peaks, bool *bound_by_memory)
 {
     const double bytes = bench_case_bytes(c);
     const double flops = executed_flops > 0 ? executed_flops : bench_case_flops(c);
@@ -120,12 +119,11 @@ double bench_percent_of_peak(const bench_case *c, const char *variant, double ex
     return nearer > 0 && isfinite(nearer) ? 100 * nearer : NAN;
 }
 
-bench_plausibility bench_plausible(const bench_case *c, const char *variant, double executed_flops,
-                                   double working_set, double median_ns, const bench_peaks *peaks)
+bench_plausibility bench_plausible(const bench_case *c, const char *variant, double executed_flops, double working_set,
+                                   double median_ns, const bench_peaks *peaks)
 {
     bench_plausibility p = {.percent_of_peak = NAN};
-    const double bytes = bench_case_bytes(c),
-                 flops = executed_flops > 0 ? executed_flops : bench_case_flops(c);
+    const double bytes = bench_case_bytes(c), flops = executed_flops > 0 ? executed_flops : bench_case_flops(c);
     const double peak = bench_peaks_arithmetic(c, variant, peaks);
     const bool by_memory_alone = bench_case_is_bandwidth(c);
     if (!(median_ns > 0) || isinf(median_ns)) {
@@ -140,12 +138,12 @@ bench_plausibility bench_plausible(const bench_case *c, const char *variant, dou
     // A working set may lie in a nearer cache than its size says: only the fastest level of all is a limit.
     if (peak > 0 && !by_memory_alone && !bench_is_on_engine(variant) && gflops > 1.05 * peak) {
         p.is_suspect = true;
-        snprintf(p.reason, sizeof p.reason, "%.0f GFLOP/s executed, but the device's measured peak is %.0f",
-                 gflops, peak);
+        snprintf(p.reason, sizeof p.reason, "%.0f GFLOP/s executed, but the device's measured peak is %.0f", gflops,
+                 peak);
     } else if (largest > 0 && gbytes > 1.05 * largest) {
         p.is_suspect = true;
-        snprintf(p.reason, sizeof p.reason, "%.0f GB/s, but the device's measured cache bandwidth is %.0f",
-                 gbytes, largest);
+        snprintf(p.reason, sizeof p.reason, "%.0f GB/s, but the device's measured cache bandwidth is %.0f", gbytes,
+                 largest);
     }
     return p;
 }

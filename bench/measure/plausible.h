@@ -7,8 +7,7 @@
 #include "worker/peaks.h"
 
 typedef struct bench_plausibility {
-    double
-        percent_of_peak; /* of the roofline at this case: the nearer of arithmetic and memory; NaN: unknown */
+    double percent_of_peak; /* of the roofline at this case: the nearer of arithmetic and memory; NaN: unknown */
     bool bound_by_memory; /* which of the two that is */
     bool is_suspect;
     char reason[200];
@@ -18,8 +17,8 @@ typedef struct bench_plausibility {
  * executed_flops: those that ran; 0: the operator's own count. working_set: bytes that are touched before the same are
  * touched again, all sets of a cold row together; 0: the case's. variant: that ran, or NULL.
  */
-bench_plausibility bench_plausible(const bench_case *c, const char *variant, double executed_flops,
-                                   double working_set, double median_ns, const bench_peaks *peaks);
+bench_plausibility bench_plausible(const bench_case *c, const char *variant, double executed_flops, double working_set,
+                                   double median_ns, const bench_peaks *peaks);
 
 /*
  * Bytes of the device's last level of caches, whose host's are given; 0: not known. A card's are at least what the
@@ -28,9 +27,8 @@ bench_plausibility bench_plausible(const bench_case *c, const char *variant, dou
 double bench_last_level_cache(const json_t *device, double host);
 
 /* The percentage alone; NaN: what limits the case was not measured. */
-double bench_percent_of_peak(const bench_case *c, const char *variant, double executed_flops,
-                             double working_set, double median_ns, const bench_peaks *peaks,
-                             bool *bound_by_memory);
+double bench_percent_of_peak(const bench_case *c, const char *variant, double executed_flops, double working_set,
+                             double median_ns, const bench_peaks *peaks, bool *bound_by_memory);
 
 /* 10^9 operations a second that the device can do of the case's kind, in its dtype; 0: not measured. */
 double bench_peaks_arithmetic(const bench_case *c, const char *variant, const bench_peaks *peaks);

@@ -70,9 +70,8 @@ void bench_row_add_forms(bench_row *row, bench_contestant *contestant, double ma
     char reason[BENCH_REASON_TEXT];
     json_t *reply = NULL, *forms = NULL;
     if (bench_contestant_revive(contestant) &&
-        bench_process_call(&contestant->process,
-                           json_pack("{s:s, s:s}", "do", "forms", "case", row->c.canonical), max_time, &reply,
-                           reason) == BENCH_REPLY_OK)
+        bench_process_call(&contestant->process, json_pack("{s:s, s:s}", "do", "forms", "case", row->c.canonical),
+                           max_time, &reply, reason) == BENCH_REPLY_OK)
         forms = json_object_get(reply, "forms");
     for (size_t i = 0; i < json_array_size(forms); i++)
         bench_row_add(row, contestant, json_string_value(json_array_get(forms, i)));
@@ -104,8 +103,7 @@ static bool is_alive(bench_entrant *e)
         return false;
     if (!e->contestant->process.pid) {
         e->state = BENCH_STATE_ERROR;
-        snprintf(e->reason, sizeof e->reason,
-                 "its worker process was ended by another form of the same case");
+        snprintf(e->reason, sizeof e->reason, "its worker process was ended by another form of the same case");
     }
     return e->state == BENCH_STATE_OK;
 }
@@ -153,9 +151,8 @@ static void prepare(bench_entrant *e, bench_row *row, const bench_measure_option
 static void verify(bench_entrant *e, const bench_measure_options *options)
 {
     json_decref(e->verified);
-    e->verified =
-        ask(e, json_pack("{s:s, s:I, s:b}", "do", "verify", "seed", (json_int_t)options->seed, "again", true),
-            options->max_time);
+    e->verified = ask(e, json_pack("{s:s, s:I, s:b}", "do", "verify", "seed", (json_int_t)options->seed, "again", true),
+                      options->max_time);
     if (!e->verified)
         return;
     const char *text = json_string_value(json_object_get(e->verified, "text"));
@@ -182,10 +179,9 @@ static void check(bench_entrant *e, const bench_measure_options *options)
 {
     if (!is_alive(e) || !repeats(e) || !e->samples.count)
         return;
-    json_t *reply = ask(e,
-                        json_pack("{s:s, s:I, s:O}", "do", "check", "seed", (json_int_t)options->seed, "repeats",
-                                  repeats(e)),
-                        options->max_time);
+    json_t *reply =
+        ask(e, json_pack("{s:s, s:I, s:O}", "do", "check", "seed", (json_int_t)options->seed, "repeats", repeats(e)),
+            options->max_time);
     if (reply && !json_is_true(json_object_get(reply, "pass"))) {
         const char *text = json_string_value(json_object_get(reply, "text"));
         e->state = BENCH_STATE_FAILED;
@@ -203,11 +199,11 @@ static void warm(bench_entrant *e, const bench_measure_options *options, double 
         limit = 0.25 * share;
     if (wanted > limit)
         wanted = limit;
-    json_t *reply = ask(e,
-                        json_pack("{s:s, s:I, s:I, s:I, s:b}", "do", "warm", "runs", (json_int_t)options->warmup,
-                                  "ns", (json_int_t)(wanted * 1e9), "limit_ns", (json_int_t)(limit * 1e9), "reset",
-                                  repeats(e) != NULL),
-                        options->max_time);
+    json_t *reply =
+        ask(e,
+            json_pack("{s:s, s:I, s:I, s:I, s:b}", "do", "warm", "runs", (json_int_t)options->warmup, "ns",
+                      (json_int_t)(wanted * 1e9), "limit_ns", (json_int_t)(limit * 1e9), "reset", repeats(e) != NULL),
+            options->max_time);
     if (!reply)
         return;
     e->batch = json_integer_value(json_object_get(reply, "batch"));
@@ -256,8 +252,8 @@ static void take_samples(bench_entrant *e, const bench_measure_options *options,
 {
     bool first = e->samples.count == 0;
     json_t *reply = ask(e,
-                        json_pack("{s:s, s:I, s:I, s:i, s:b}", "do", "sample", "batch", (json_int_t)e->batch,
-                                  "ns", (json_int_t)(seconds * 1e9), "least", 1, "latency", first),
+                        json_pack("{s:s, s:I, s:I, s:i, s:b}", "do", "sample", "batch", (json_int_t)e->batch, "ns",
+                                  (json_int_t)(seconds * 1e9), "least", 1, "latency", first),
                         options->max_time);
     if (!reply)
         return;
@@ -355,8 +351,8 @@ void bench_measure_row(bench_row *row, const bench_measure_options *options)
         char reason[BENCH_REASON_TEXT];
         // What was measured is right; that its worker has to be started anew is worth a word.
         if (row->entrants[i].slot == 0 && c->process.pid &&
-            bench_process_call(&c->process, json_pack("{s:s}", "do", "release"), options->max_time, &reply,
-                               reason) != BENCH_REPLY_OK &&
+            bench_process_call(&c->process, json_pack("{s:s}", "do", "release"), options->max_time, &reply, reason) !=
+                BENCH_REPLY_OK &&
             !bench_interrupted)
             bench_say("after %s: %s", row->c.canonical, reason);
         json_decref(reply);

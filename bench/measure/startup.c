@@ -47,8 +47,19 @@ static json_t *ask_new_worker(const bench_startup_options *options, const char *
     char reason[BENCH_REASON_TEXT];
     json_t *reply = NULL;
     const char *const environment[] = {
-        "XDG_CACHE_HOME", folder, "POCL_CACHE_DIR", folder, "CUDA_CACHE_PATH", folder, "NEO_CACHE_DIR", folder,
-        "MESA_SHADER_CACHE_DIR", folder, "AMD_COMGR_CACHE_DIR", folder, NULL,
+        "XDG_CACHE_HOME",
+        folder,
+        "POCL_CACHE_DIR",
+        folder,
+        "CUDA_CACHE_PATH",
+        folder,
+        "NEO_CACHE_DIR",
+        folder,
+        "MESA_SHADER_CACHE_DIR",
+        folder,
+        "AMD_COMGR_CACHE_DIR",
+        folder,
+        NULL,
     };
     bench_contestant_start(&c, "husk", options->wish, 1, folder ? environment : NULL);
     bench_contestant_expect(&c, options->device);
@@ -93,9 +104,9 @@ static json_t *first_results(start_measurement *m, const char *const folders[2])
         bench_steps_next(&m->steps, folders[i] ? FIRST_COLD : FIRST_SECONDS,
                          "the first result in a new process, %s caches: %s", folders[i] ? "empty" : "warm",
                          first_cases[i][1]);
-        json_t *reply = ask_new_worker(m->options, folders[i],
-                                       json_pack("{s:s, s:s}", "do", "first", "case", first_cases[i][1]),
-                                       m->options->compile_time);
+        json_t *reply =
+            ask_new_worker(m->options, folders[i], json_pack("{s:s, s:s}", "do", "first", "case", first_cases[i][1]),
+                           m->options->compile_time);
         json_t *ns = json_object_get(reply, "first_ns");
         json_object_set_new(firsts, first_cases[i][0], ns ? json_incref(ns) : json_null());
         json_decref(reply);

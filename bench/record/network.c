@@ -153,12 +153,11 @@ static json_t *score(const suite_network *n, const char *dtype, layer *layers, s
     qsort(layers, count, sizeof *layers, compare_layers);
     for (size_t i = 0; i < count && i < TOP; i++)
         json_array_append_new(top,
-                              json_pack("{s:s, s:I, s:f, s:f}", "case", bench_text_of(layers[i].row, "case"),
-                                        "count", (json_int_t)layers[i].count, "ns", layers[i].ns, "share",
-                                        layers[i].ns / ns));
-    return json_pack("{s:s, s:s, s:s, s:f, s:f, s:I, s:I, s:o, s:o}", "name", n->name, "unit", n->unit,
-                     "dtype", dtype, "per_second", n->amount * 1e9 / ns, "seconds", ns * 1e-9, "layers",
-                     (json_int_t)total, "distinct", (json_int_t)count, "best_rival_seconds",
+                              json_pack("{s:s, s:I, s:f, s:f}", "case", bench_text_of(layers[i].row, "case"), "count",
+                                        (json_int_t)layers[i].count, "ns", layers[i].ns, "share", layers[i].ns / ns));
+    return json_pack("{s:s, s:s, s:s, s:f, s:f, s:I, s:I, s:o, s:o}", "name", n->name, "unit", n->unit, "dtype", dtype,
+                     "per_second", n->amount * 1e9 / ns, "seconds", ns * 1e-9, "layers", (json_int_t)total, "distinct",
+                     (json_int_t)count, "best_rival_seconds",
                      isfinite(rival) && rival > 0 ? json_real(rival * 1e-9) : json_null(), "top", top);
 }
 
@@ -188,9 +187,9 @@ static void add_network(json_t *networks, const suite_network *n, const char *dt
     if (found && found == count)
         json_array_append_new(networks, score(n, dtype, layers, found));
     else if (is_spoken_of(n, found))
-        json_array_append_new(networks, json_pack("{s:s, s:s, s:I, s:I, s:s}", "name", n->name, "dtype",
-                                                  dtype, "distinct", (json_int_t)count, "missing",
-                                                  (json_int_t)(count - found), "first_missing", missing));
+        json_array_append_new(networks, json_pack("{s:s, s:s, s:I, s:I, s:s}", "name", n->name, "dtype", dtype,
+                                                  "distinct", (json_int_t)count, "missing", (json_int_t)(count - found),
+                                                  "first_missing", missing));
     free(layers);
 }
 
@@ -246,16 +245,14 @@ void bench_network_text(const json_t *n, char *text, size_t size)
     if (!is_scored(n)) {
         bench_append(text, size, "no prediction, as %lld of %lld layers are not there or not right (%s)",
                      (long long)json_integer_value(json_object_get(n, "missing")),
-                     (long long)json_integer_value(json_object_get(n, "distinct")),
-                     bench_text_of(n, "first_missing"));
+                     (long long)json_integer_value(json_object_get(n, "distinct")), bench_text_of(n, "first_missing"));
         return;
     }
     bench_append(text, size, "%.*f %s/s predicted (%s, the sum of count x time of %lld layers)",
                  rate < 9.95   ? 2
                  : rate < 99.5 ? 1
                                : 0,
-                 rate, bench_text_of(n, "unit"), time,
-                 (long long)json_integer_value(json_object_get(n, "layers")));
+                 rate, bench_text_of(n, "unit"), time, (long long)json_integer_value(json_object_get(n, "layers")));
     if (!isnan(rival))
         bench_append(text, size, ", %.2f times as fast as the fastest rivals of each", rival / seconds);
 }

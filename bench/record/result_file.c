@@ -106,8 +106,7 @@ static bool check_time(const json_t *time, bench_fault *fault)
         // The median of processes is none of all samples.
         if (i == 2 && json_array_size(json_object_get(time, "processes")) > 1)
             continue;
-        if (!is_true(fault, is_at_most(before, value),
-                     "minimum, quartiles, median and maximum are out of order"))
+        if (!is_true(fault, is_at_most(before, value), "minimum, quartiles, median and maximum are out of order"))
             return false;
         before = value;
     }
@@ -159,8 +158,7 @@ static bool check_row(const json_t *row, size_t devices, json_t *seen, bench_fau
              bench_text_of(row, "variant"), bench_text_of(row, "temperature"));
     if (!is_true(fault, (size_t)device < devices, "it is of a device that the document does not have") ||
         !is_true(fault, !json_object_get(seen, key), "the same case is there a second time") ||
-        !is_true(fault, !is_ok || json_is_object(json_object_get(row, "time")),
-                 "its state is ok without a time"))
+        !is_true(fault, !is_ok || json_is_object(json_object_get(row, "time")), "its state is ok without a time"))
         return false;
     json_object_set_new(seen, key, json_true());
     return check_times(row, fault) && check_sentinels(row, fault);
@@ -215,8 +213,7 @@ bool bench_result_fits(FILE *file)
     return size < 0 || (size_t)size <= bench_result_most;
 }
 
-bool bench_result_check_by(const json_t *schema, json_t *document, const char *name,
-                           char reason[BENCH_REASON_TEXT])
+bool bench_result_check_by(const json_t *schema, json_t *document, const char *name, char reason[BENCH_REASON_TEXT])
 {
     bench_fault fault = {0};
     const bool is_ours = json_is_string(json_object_get(document, "schema"));
@@ -231,8 +228,8 @@ bool bench_result_check_by(const json_t *schema, json_t *document, const char *n
         good = check_rows(document, &fault);
     }
     if (!good)
-        bench_explain(reason, BENCH_REASON_TEXT, "%.300s: %s%s%s", name, fault.place,
-                      fault.place[0] ? ": " : "", fault.rule);
+        bench_explain(reason, BENCH_REASON_TEXT, "%.300s: %s%s%s", name, fault.place, fault.place[0] ? ": " : "",
+                      fault.rule);
     if (!good) // it quotes the file
         bench_clean_line(reason);
     return good;

@@ -29,8 +29,7 @@ json_t *bench_result_parse(const json_t *schema, const char *text, size_t size, 
                            char reason[BENCH_REASON_TEXT]);
 /* The same for a document. */
 bool bench_result_check(json_t *document, const char *name, char reason[BENCH_REASON_TEXT]);
-bool bench_result_check_by(const json_t *schema, json_t *document, const char *name,
-                           char reason[BENCH_REASON_TEXT]);
+bool bench_result_check_by(const json_t *schema, json_t *document, const char *name, char reason[BENCH_REASON_TEXT]);
 
 /*
  * How many bytes a result may have, against files without an end: one that has more is not read, and so not written

@@ -127,8 +127,8 @@ void bench_results_write(bench_results *results)
     if (is_stream ? !json_object_size(json_object_get(results->root, "summary")) : is_empty)
         return;
     bool fits = true;
-    const bool good = is_stream ? write_stream(results)
-                                : bench_claim_write(&results->claim, results->path, results->root, &fits);
+    const bool good =
+        is_stream ? write_stream(results) : bench_claim_write(&results->claim, results->path, results->root, &fits);
     results->is_full = !fits;
     results->written_ns = bench_now_ns();
     results->writing_ns = results->written_ns - start;
@@ -200,8 +200,7 @@ static bool has_more(const json_t *before, const json_t *row)
 // At the end, or where its forerunner is.
 static void put_row(bench_results *results, json_t *row, bool at_end)
 {
-    const size_t at =
-        find_row(results, json_string_value(json_object_get(row, "case")), asked_of(results, row));
+    const size_t at = find_row(results, json_string_value(json_object_get(row, "case")), asked_of(results, row));
     json_object_set_new(row, "device", json_integer((json_int_t)results->device));
     if (at != SIZE_MAX && has_more(json_array_get(results->rows, at), row))
         json_decref(row);

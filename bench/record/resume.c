@@ -55,8 +55,8 @@ json_t *bench_resume_describe(const bench_options *o, const bench_suite *suite)
     for (size_t i = 0; i < COUNT(flags); i++)
         json_object_set_new(run, flags[i].name, json_boolean(MEMBER(bool, o, flags[i])));
     for (size_t i = 0; i < suite->count; i++)
-        json_array_append_new(cases, json_pack("[s, I]", suite->entries[i].c.canonical,
-                                               (json_int_t)suite->entries[i].count));
+        json_array_append_new(cases,
+                              json_pack("[s, I]", suite->entries[i].c.canonical, (json_int_t)suite->entries[i].count));
     json_object_set_new(run, "cases", cases);
     json_object_set_new(run, "environment", bench_environment_json());
     return run;
@@ -81,8 +81,7 @@ static bool take_suite(const json_t *run, bench_suite *suite, char reason[BENCH_
         if (!bench_suite_add(suite, &c, count))
             return bench_explain(reason, BENCH_REASON_TEXT, "host memory does not suffice");
     }
-    return suite->count > 0 ||
-           bench_explain(reason, BENCH_REASON_TEXT, "it does not say what was to be measured");
+    return suite->count > 0 || bench_explain(reason, BENCH_REASON_TEXT, "it does not say what was to be measured");
 }
 
 // A file that does not say is of a clbench that did not look: its kernels may be others, too.
@@ -120,8 +119,7 @@ static void take_options(const json_t *run, bench_options *o)
         snprintf(o->cases, sizeof o->cases, "(the cases of %.1000s)", o->resume_path);
 }
 
-bool bench_resume_take(const json_t *root, bench_options *options, bench_suite *suite,
-                       char reason[BENCH_REASON_TEXT])
+bool bench_resume_take(const json_t *root, bench_options *options, bench_suite *suite, char reason[BENCH_REASON_TEXT])
 {
     char why[BENCH_REASON_TEXT];
     memset(suite, 0, sizeof *suite);
@@ -134,8 +132,8 @@ bool bench_resume_take(const json_t *root, bench_options *options, bench_suite *
                       "%.300s cannot be resumed: it was measured by Husk %.50s, and this is %s", path,
                       version ? version : "of no version", husk_version());
     else if (!json_is_object(run))
-        good = bench_explain(reason, BENCH_REASON_TEXT,
-                             "%.300s cannot be resumed: it does not say what was asked for", path);
+        good = bench_explain(reason, BENCH_REASON_TEXT, "%.300s cannot be resumed: it does not say what was asked for",
+                             path);
     else if (!has_same_environment(run, why) || !take_suite(run, suite, why))
         good = bench_explain(reason, BENCH_REASON_TEXT, "%.300s cannot be resumed: %.500s", path, why);
     if (good)
@@ -145,8 +143,7 @@ bool bench_resume_take(const json_t *root, bench_options *options, bench_suite *
     return good;
 }
 
-bool bench_resume_load(bench_options *options, bench_suite *suite, json_t **document,
-                       char reason[BENCH_REASON_TEXT])
+bool bench_resume_load(bench_options *options, bench_suite *suite, json_t **document, char reason[BENCH_REASON_TEXT])
 {
     char why[BENCH_REASON_TEXT];
     *document = bench_result_read(options->resume_path, why);
@@ -224,10 +221,9 @@ bool bench_resume_same_baseline(const json_t *document, size_t index, const char
             const json_t *baseline = json_array_get(all, k);
             const char *then = bench_text_of(baseline, "version");
             if (!strcmp(bench_text_of(baseline, "name"), name) && *then && strcmp(then, version))
-                return bench_explain(
-                    reason, BENCH_REASON_TEXT,
-                    "its rows cannot stand beside new ones: baseline %.40s was %.200s, and is %.200s", name, then,
-                    version);
+                return bench_explain(reason, BENCH_REASON_TEXT,
+                                     "its rows cannot stand beside new ones: baseline %.40s was %.200s, and is %.200s",
+                                     name, then, version);
         }
     }
     return true;

@@ -19,8 +19,7 @@ json_t *bench_resume_describe(const bench_options *options, const bench_suite *s
  * Read the document at options->resume_path and take options and suite from it; their texts belong to the document.
  * False: reason says why it cannot be gone on with.
  */
-bool bench_resume_load(bench_options *options, bench_suite *suite, json_t **document,
-                       char reason[BENCH_REASON_TEXT]);
+bool bench_resume_load(bench_options *options, bench_suite *suite, json_t **document, char reason[BENCH_REASON_TEXT]);
 
 /* The same of a document that was read. */
 bool bench_resume_take(const json_t *document, bench_options *options, bench_suite *suite,

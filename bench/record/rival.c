@@ -80,8 +80,7 @@ static double against_form(const json_t *row, const char *wanted)
     double ours = json_number_value(json_object_get(json_object_get(row, "time"), "median_ns"));
     for (size_t i = 0; i < json_array_size(all); i++) {
         const json_t *forms = json_object_get(json_array_get(all, i), "forms");
-        for (size_t k = 0; !strcmp(name_of(json_array_get(all, i)), "onednn") && k < json_array_size(forms);
-             k++) {
+        for (size_t k = 0; !strcmp(name_of(json_array_get(all, i)), "onednn") && k < json_array_size(forms); k++) {
             const json_t *form = json_array_get(forms, k);
             double theirs = json_number_value(json_object_get(json_object_get(form, "time"), "median_ns"));
             if (has_text(form, "form", wanted) && has_text(form, "state", "ok") && ours > 0 && theirs > 0)
@@ -98,8 +97,7 @@ bench_rival_forms bench_rival_winograd(const json_t *rows)
     for (size_t i = 0; own && i < total; i++) {
         const json_t *row = json_array_get(rows, i);
         double automatic = against_form(row, "auto"), winograd = against_form(row, "winograd");
-        if (!has_text(row, "op", "conv") || !has_text(row, "state", "ok") || isnan(automatic) ||
-            isnan(winograd))
+        if (!has_text(row, "op", "conv") || !has_text(row, "state", "ok") || isnan(automatic) || isnan(winograd))
             continue;
         own[count] = automatic;
         least[count++] = fmin(automatic, winograd);
@@ -136,8 +134,7 @@ static json_t *op_counts(const json_t *rows, const char *op)
         total += has_text(row, "op", op);
         ok += has_text(row, "op", op) && has_text(row, "state", "ok");
     }
-    return total ? json_pack("{s:I, s:I, s:I}", "rows", total, "ok", ok, "compared", (json_int_t)compared)
-                 : NULL;
+    return total ? json_pack("{s:I, s:I, s:I}", "rows", total, "ok", ok, "compared", (json_int_t)compared) : NULL;
 }
 
 static json_t *worst_json(const json_t *rows)
@@ -147,8 +144,7 @@ static json_t *worst_json(const json_t *rows)
     const json_t *worst = bench_rival_worst(rows, &speedup, &who);
     if (!worst)
         return json_null();
-    return json_pack("{s:O, s:s, s:f}", "case", json_object_get(worst, "case"), "baseline", who, "speedup",
-                     speedup);
+    return json_pack("{s:O, s:s, s:f}", "case", json_object_get(worst, "case"), "baseline", who, "speedup", speedup);
 }
 
 static json_t *winograd_json(const json_t *rows)

@@ -103,8 +103,7 @@ static json_t *baseline_json(const bench_row *row, size_t first, double ours)
             continue;
         json_t *form = json_object();
         json_object_set_new(form, "form", text(e->form));
-        json_object_set_new(form, "variant",
-                            text(json_string_value(json_object_get(e->prepared, "variant"))));
+        json_object_set_new(form, "variant", text(json_string_value(json_object_get(e->prepared, "variant"))));
         json_object_set_new(form, "state", text(bench_state_text(e->state)));
         json_object_set_new(form, "reason", e->state != BENCH_STATE_OK ? text(e->reason) : json_null());
         if (e->summary.n > 0)
@@ -173,12 +172,11 @@ static json_t *sentinels_json(const bench_sentinels *all)
     json_t *sentinels = json_array();
     for (size_t i = 0; i < all->count; i++) {
         const bench_sentinel *s = &all->values[i];
-        json_array_append_new(sentinels,
-                              json_pack("{s:o, s:o, s:o, s:o, s:f, s:I, s:I}", "before_gflops", rate(s->before_gflops),
-                                        "after_gflops", rate(s->after_gflops), "before_gbytes_per_s",
-                                        rate(s->before_gbytes_per_s), "after_gbytes_per_s",
-                                        rate(s->after_gbytes_per_s), "at_s", s->at, "samples",
-                                        (json_int_t)s->samples, "process", (json_int_t)s->process));
+        json_array_append_new(
+            sentinels, json_pack("{s:o, s:o, s:o, s:o, s:f, s:I, s:I}", "before_gflops", rate(s->before_gflops),
+                                 "after_gflops", rate(s->after_gflops), "before_gbytes_per_s",
+                                 rate(s->before_gbytes_per_s), "after_gbytes_per_s", rate(s->after_gbytes_per_s),
+                                 "at_s", s->at, "samples", (json_int_t)s->samples, "process", (json_int_t)s->process));
     }
     return sentinels;
 }
@@ -194,8 +192,8 @@ json_t *bench_row_json(const bench_row *row, const bench_peaks *peaks)
     const double working_set = bench_case_bytes(&row->c) * (is_cold ? row->copies : 1);
     bench_plausibility p = {.percent_of_peak = NAN};
     if (state == BENCH_STATE_OK || state == BENCH_STATE_MISTRUSTED) {
-        p = bench_plausible(&row->c, json_string_value(json_object_get(e->prepared, "variant")), executed,
-                            working_set, e->summary.median, peaks);
+        p = bench_plausible(&row->c, json_string_value(json_object_get(e->prepared, "variant")), executed, working_set,
+                            e->summary.median, peaks);
         if (p.is_suspect && state == BENCH_STATE_OK) {
             state = BENCH_STATE_SUSPECT;
             reason = p.reason;
@@ -223,11 +221,9 @@ json_t *bench_row_json(const bench_row *row, const bench_peaks *peaks)
     json_object_set_new(object, "gbytes_per_s",
                         is_timed ? number(bench_case_bytes(&row->c) / e->summary.median) : json_null());
     json_object_set_new(object, "percent_of_peak", number(p.percent_of_peak));
-    json_object_set_new(object, "bound_by",
-                        is_timed ? text(p.bound_by_memory ? "memory" : "arithmetic") : json_null());
+    json_object_set_new(object, "bound_by", is_timed ? text(p.bound_by_memory ? "memory" : "arithmetic") : json_null());
     json_object_set_new(object, "is_bandwidth", json_boolean(bench_case_is_bandwidth(&row->c)));
-    json_object_set_new(object, "executed_flops",
-                        number(executed > 0 ? executed : bench_case_flops(&row->c)));
+    json_object_set_new(object, "executed_flops", number(executed > 0 ? executed : bench_case_flops(&row->c)));
     json_object_set_new(object, "flops", number(bench_case_flops(&row->c)));
     json_object_set_new(object, "bytes", number(bench_case_bytes(&row->c)));
     json_object_set_new(object, "temperature", json_string(is_cold ? "cold" : "hot"));

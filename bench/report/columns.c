@@ -117,10 +117,7 @@ static void state_cell(FILE *file, const json_t *row)
     const char *disagreement = bench_text_of(json_object_get(row, "time"), "disagreement"),
                *reason = is_ok ? disagreement : bench_text_of(row, "reason");
     const bool is_bad = !strcmp(state, "failed") || !strcmp(state, "error") || !strcmp(state, "timeout");
-    fprintf(file, "<td data-v=\"%s\" class=\"%s\" title=\"", state,
-            is_ok    ? "r-good"
-            : is_bad ? "r-bad"
-                     : "r-warn");
+    fprintf(file, "<td data-v=\"%s\" class=\"%s\" title=\"", state, is_ok ? "r-good" : is_bad ? "r-bad" : "r-warn");
     bench_report_text(file, reason);
     fprintf(file, "\">%s%s", is_ok ? "right" : state,
             !strcmp(bench_text_of(row, "temperature"), "cold") ? ", cold" : "");
@@ -135,8 +132,7 @@ static void write_row(FILE *file, const json_t *row, const json_t *rivals)
 {
     const json_t *time = json_object_get(row, "time");
     const double median = bench_number_of(time, "median_ns"), low = bench_number_of(time, "ci_low_ns"),
-                 high = bench_number_of(time, "ci_high_ns"),
-                 percent = bench_number_of(row, "percent_of_peak");
+                 high = bench_number_of(time, "ci_high_ns"), percent = bench_number_of(row, "percent_of_peak");
     const bool is_bandwidth = json_is_true(json_object_get(row, "is_bandwidth"));
     const double rate = bench_number_of(row, is_bandwidth ? "gbytes_per_s" : "gflops"),
                  half = median > 0 ? 50 * (high - low) / median : NAN;

@@ -37,8 +37,8 @@ static bench_place place_of(const json_t *row, const limits *l)
         return BENCH_BY_ARITHMETIC;
     if (percent / 100 * median < l->launch_ns)
         return BENCH_BY_LAUNCH;
-    const double bytes = fmax(json_number_value(json_object_get(row, "working_set")),
-                              json_number_value(json_object_get(row, "bytes")));
+    const double bytes =
+        fmax(json_number_value(json_object_get(row, "working_set")), json_number_value(json_object_get(row, "bytes")));
     if (bytes <= l->cache_bytes)
         return BENCH_IN_CACHES;
     return bytes <= l->most_cache_bytes ? BENCH_NOT_TOLD : BENCH_IN_MEMORY;

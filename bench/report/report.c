@@ -52,9 +52,8 @@ static void write_peaks(const json_t *peaks, FILE *file)
     if (!(fma > 0) || !json_array_size(copy))
         return;
     bench_format_ns(launch, time, sizeof time);
-    snprintf(text, sizeof text,
-             "%.0f GFLOP/s in f32; memory %.0f GB/s in the nearest cache, %.1f GB/s beyond all", fma, nearest,
-             bench_number_of(json_array_get(copy, json_array_size(copy) - 1), "gbytes_per_s"));
+    snprintf(text, sizeof text, "%.0f GFLOP/s in f32; memory %.0f GB/s in the nearest cache, %.1f GB/s beyond all", fma,
+             nearest, bench_number_of(json_array_get(copy, json_array_size(copy) - 1), "gbytes_per_s"));
     if (!isnan(launch))
         bench_append(text, sizeof text, "; a launch takes %s", time);
     fact(file, "measured peaks", text);
@@ -69,8 +68,8 @@ static void write_timer(const json_t *timer, FILE *file)
     else if (json_is_true(json_object_get(timer, "events_trusted")))
         snprintf(text, sizeof text, "wall clock; the device's events agree (%.2f)", ratio);
     else
-        snprintf(text, sizeof text,
-                 "wall clock; events are not to be trusted: they say %.2f times what it says", ratio);
+        snprintf(text, sizeof text, "wall clock; events are not to be trusted: they say %.2f times what it says",
+                 ratio);
     fact(file, "timer", text);
 }
 
@@ -80,8 +79,7 @@ static void write_facts(const bench_column *column, const json_t *rows, FILE *fi
                  *host = json_object_get(column->document, "host"), *traits = json_object_get(d, "traits");
     char text[600], memory[32];
     fputs("<dl class=\"r-facts\">\n", file);
-    snprintf(text, sizeof text, "%.200s, driver %.100s", bench_text_of(d, "platform"),
-             bench_text_of(d, "driver"));
+    snprintf(text, sizeof text, "%.200s, driver %.100s", bench_text_of(d, "platform"), bench_text_of(d, "driver"));
     fact(file, "platform", text);
     snprintf(text, sizeof text, "%s, %lld compute units", bench_text_of(traits, "class"),
              (long long)json_integer_value(json_object_get(traits, "compute_units")));
@@ -91,8 +89,7 @@ static void write_facts(const bench_column *column, const json_t *rows, FILE *fi
         write_timer(json_object_get(column->document, "timer"), file);
     bench_format_bytes(floor(bench_number_of(host, "memory") / 1048576) * 1048576, memory, sizeof memory);
     snprintf(text, sizeof text, "%.200s, %lld cores, %s, %.200s", bench_text_of(host, "cpu"),
-             (long long)json_integer_value(json_object_get(host, "cores")), memory,
-             bench_text_of(host, "os"));
+             (long long)json_integer_value(json_object_get(host, "cores")), memory, bench_text_of(host, "os"));
     fact(file, "host", text);
     snprintf(text, sizeof text, "Husk %.60s, %s, %zu cases", bench_text_of(column->document, "husk_version"),
              bench_text_of(column->document, "started"), json_array_size(rows));
@@ -123,8 +120,7 @@ static void write_counts(const json_t *rows, FILE *file)
         {"mistrusted", "proving nothing"}, {"suspect", "faster than the device can be"},
         {"error", "ended with an error"},  {"timeout", "not finished in time"},
     };
-    const size_t total = json_array_size(rows), right = count_state(rows, "ok"),
-                 wrong = count_state(rows, "failed");
+    const size_t total = json_array_size(rows), right = count_state(rows, "ok"), wrong = count_state(rows, "failed");
     fputs("<p class=\"r-lead\">", file);
     if (wrong)
         fprintf(file, "<span class=\"r-bad\">%zu of %zu results are WRONG.</span>", wrong, total);
@@ -179,9 +175,8 @@ static void write_verdict(const json_t *root, const json_t *rows, FILE *file)
     }
     const double best = bench_rival_geomean(rows, BENCH_BEST, NULL, &count);
     if (rivals > 1 && !isnan(best))
-        fprintf(file,
-                "<p><strong>%.2f times</strong> as fast as the fastest rival of each of %zu cases.</p>\n",
-                best, count);
+        fprintf(file, "<p><strong>%.2f times</strong> as fast as the fastest rival of each of %zu cases.</p>\n", best,
+                count);
     const json_t *row = bench_rival_worst(rows, &worst, &who);
     if (row) {
         char name_of_row[BENCH_ROW_NAME];
@@ -208,11 +203,10 @@ static void write_conditions(const json_t *rows, FILE *file)
         was_cut = was_cut || !strcmp(bench_text_of(json_object_get(row, "time"), "stop"), "budget");
     }
     if (drift > BENCH_SAID_DRIFT)
-        fprintf(
-            file,
-            "<p class=\"r-soft\">The machine's speed changed by up to %.0f%% during the run: other work, or "
-            "throttling.</p>\n",
-            100 * drift);
+        fprintf(file,
+                "<p class=\"r-soft\">The machine's speed changed by up to %.0f%% during the run: other work, or "
+                "throttling.</p>\n",
+                100 * drift);
     if (was_cut)
         fputs(
             "<p class=\"r-soft\">Measurements were cut short to keep within the run's time: --budget 0 takes the time "
@@ -278,10 +272,9 @@ static void write_bars(const json_t *rows, FILE *file)
             low = mean / 1.1 < low ? mean / 1.1 : low;
             high = mean * 1.1 > high ? mean * 1.1 : high;
         }
-    fputs(
-        "<h3>Against the baselines</h3><p class=\"r-soft\">Geometric mean of each operator's cases, on a logarithmic "
-        "scale; the line is equal speed, to its right Husk is faster.",
-        file);
+    fputs("<h3>Against the baselines</h3><p class=\"r-soft\">Geometric mean of each operator's cases, on a logarithmic "
+          "scale; the line is equal speed, to its right Husk is faster.",
+          file);
     series = 0;
     json_object_foreach(names, name, ignored)
     {
@@ -331,8 +324,7 @@ static void write_networks(const json_t *rows, size_t device, FILE *file)
             const json_t *l = json_array_get(top, k);
             fprintf(file, "<li>%.1f%% <code>", 100 * bench_number_of(l, "share"));
             bench_report_text(file, bench_text_of(l, "case"));
-            fprintf(file, "</code> \xc3\x97 %lld</li>",
-                    (long long)json_integer_value(json_object_get(l, "count")));
+            fprintf(file, "</code> \xc3\x97 %lld</li>", (long long)json_integer_value(json_object_get(l, "count")));
         }
         if (json_array_size(top))
             fputs("</ol>\n", file);
@@ -376,16 +368,14 @@ static void write_overview(const bench_column *columns, size_t count, FILE *file
     fputs("<h1>Devices and runs beside each other</h1>\n<nav>\n", file);
     for (size_t k = 0; k < count; k++) {
         fprintf(file, "<a href=\"#device-%zu\">%s: ", k, bench_column_named(k).text);
-        bench_report_text(file,
-                          bench_text_of(bench_device_of(columns[k].document, columns[k].device), "name"));
+        bench_report_text(file, bench_text_of(bench_device_of(columns[k].document, columns[k].device), "name"));
         fputs(": ", file);
         bench_report_text(file, columns[k].file);
         fputs("</a>\n", file);
     }
-    fputs(
-        "</nav>\n<p class=\"r-soft\">How many times as fast as the first, geometric means over the first one's cases."
-        "</p>\n<div class=\"r-wide\"><table><thead><tr><th>operator</th>",
-        file);
+    fputs("</nav>\n<p class=\"r-soft\">How many times as fast as the first, geometric means over the first one's cases."
+          "</p>\n<div class=\"r-wide\"><table><thead><tr><th>operator</th>",
+          file);
     for (size_t k = 0; k < count; k++)
         fprintf(file, "<th class=\"r-n\">%s</th>", bench_column_named(k).text);
     fputs("</tr></thead><tbody>\n", file);
@@ -410,11 +400,10 @@ static void write_overview(const bench_column *columns, size_t count, FILE *file
 
 void bench_report_write(const bench_column *columns, size_t count, FILE *file)
 {
-    fputs(
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-        "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-        "<meta name=\"color-scheme\" content=\"light dark\">\n<link rel=\"icon\" href=\"data:,\">\n<title>clbench: ",
-        file);
+    fputs("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+          "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+          "<meta name=\"color-scheme\" content=\"light dark\">\n<link rel=\"icon\" href=\"data:,\">\n<title>clbench: ",
+          file);
     bench_report_text(file, bench_text_of(bench_device_of(columns[0].document, columns[0].device), "name"));
     fputs("</title>\n", file);
     bench_report_style(file);

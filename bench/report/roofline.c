@@ -37,16 +37,15 @@ static bool take_peaks(const json_t *peaks, bench_roofline *r, char reason[BENCH
     if (!is_plottable(r->fma_gflops) || count == 0)
         return bench_explain(reason, BENCH_REASON_TEXT, "it has no measured peaks (device.peaks)");
     for (size_t i = 0; i < count; i++)
-        if (!fastest || bench_number_of(json_array_get(all, i), "gbytes_per_s") >
-                            bench_number_of(fastest, "gbytes_per_s"))
+        if (!fastest ||
+            bench_number_of(json_array_get(all, i), "gbytes_per_s") > bench_number_of(fastest, "gbytes_per_s"))
             fastest = json_array_get(all, i);
     add_roof(r, fastest);
     if (count > 2)
         add_roof(r, json_array_get(all, count - 3));
     add_roof(r, json_array_get(all, count - 1));
     if (r->roof_count == 0)
-        return bench_explain(reason, BENCH_REASON_TEXT,
-                             "its measured peaks are no numbers (device.peaks.copy)");
+        return bench_explain(reason, BENCH_REASON_TEXT, "its measured peaks are no numbers (device.peaks.copy)");
     return true;
 }
 
@@ -63,9 +62,8 @@ static void take_row(const json_t *row, bench_roofline *r)
 {
     const double flops = bench_number_of(row, "executed_flops"), bytes = bench_number_of(row, "bytes"),
                  median = bench_number_of(json_object_get(row, "time"), "median_ns");
-    if (strcmp(bench_text_of(row, "state"), "ok") ||
-        json_integer_value(json_object_get(row, "device")) != 0 || !(flops > 0) ||
-        !is_plottable(flops / bytes) || !is_plottable(flops / median))
+    if (strcmp(bench_text_of(row, "state"), "ok") || json_integer_value(json_object_get(row, "device")) != 0 ||
+        !(flops > 0) || !is_plottable(flops / bytes) || !is_plottable(flops / median))
         return;
     r->points[r->count++] = (bench_roofline_point){
         .text = bench_text_of(row, "case"),
@@ -100,8 +98,7 @@ bool bench_roofline_make(const json_t *document, bench_roofline *r, char reason[
     snprintf(r->title, sizeof r->title, "%s", bench_text_of(device, "name"));
     snprintf(r->subtitle, sizeof r->subtitle, "Husk %s on %.80s %.60s, %.10s: %zu case%s",
              bench_text_of(document, "husk_version"), bench_text_of(device, "platform"),
-             bench_text_of(device, "driver"), bench_text_of(document, "started"), r->count,
-             r->count == 1 ? "" : "s");
+             bench_text_of(device, "driver"), bench_text_of(document, "started"), r->count, r->count == 1 ? "" : "s");
     return true;
 }
 

@@ -42,10 +42,10 @@ int bench_command_roofline(const bench_options *options)
     }
     char path[BENCH_PATH_TEXT];
     const char *picture = options->output_path ? options->output_path : "roofline.svg";
-    json_t *document = bench_history_resolve(options->files[0], NULL, path, reason) &&
-                               bench_output_is_apart(picture, path, reason)
-                           ? bench_result_read(path, reason)
-                           : NULL;
+    json_t *document =
+        bench_history_resolve(options->files[0], NULL, path, reason) && bench_output_is_apart(picture, path, reason)
+            ? bench_result_read(path, reason)
+            : NULL;
     if (!document) {
         fprintf(stderr, "clbench: %s\n", reason);
         return BENCH_EXIT_USAGE;

@@ -166,16 +166,14 @@ static void draw_axes(const canvas *c)
 {
     draw_ticks(c, c->x_low, c->x_high, true);
     draw_ticks(c, c->y_low, c->y_high, false);
-    fprintf(
-        c->file,
-        "<text class=\"soft\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">operations executed a byte that has "
-        "to move (operational intensity)</text>\n",
-        (LEFT + RIGHT) / 2, HEIGHT - 18);
-    fprintf(
-        c->file,
-        "<text class=\"soft\" transform=\"translate(22,%.1f) rotate(-90)\" text-anchor=\"middle\">GFLOP/s "
-        "executed</text>\n",
-        (TOP + BOTTOM) / 2);
+    fprintf(c->file,
+            "<text class=\"soft\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">operations executed a byte that has "
+            "to move (operational intensity)</text>\n",
+            (LEFT + RIGHT) / 2, HEIGHT - 18);
+    fprintf(c->file,
+            "<text class=\"soft\" transform=\"translate(22,%.1f) rotate(-90)\" text-anchor=\"middle\">GFLOP/s "
+            "executed</text>\n",
+            (TOP + BOTTOM) / 2);
 }
 
 // The name of a slanted roof, along it, above or below; it begins near the line's lower end.
@@ -196,14 +194,12 @@ static void name_slope(canvas *c, double x0, double y0, double x1, double y1, bo
 
 static void draw_slope(canvas *c, double bandwidth, bool is_lower, const char *name)
 {
-    const double left = fmax(pow(10, c->x_low), pow(10, c->y_low) / bandwidth),
-                 ridge = c->r->fma_gflops / bandwidth;
+    const double left = fmax(pow(10, c->x_low), pow(10, c->y_low) / bandwidth), ridge = c->r->fma_gflops / bandwidth;
     const double x0 = at_x(c, left), y0 = at_y(c, left * bandwidth), x1 = at_x(c, ridge),
                  y1 = at_y(c, c->r->fma_gflops);
     if (ridge <= left)
         return;
-    fprintf(c->file, "<path class=\"roof%s\" d=\"M%.1f,%.1fL%.1f,%.1f", is_lower ? " lower" : "", x0, y0, x1,
-            y1);
+    fprintf(c->file, "<path class=\"roof%s\" d=\"M%.1f,%.1fL%.1f,%.1f", is_lower ? " lower" : "", x0, y0, x1, y1);
     if (!is_lower)
         fprintf(c->file, "H%.1f", RIGHT);
     fputs("\"/>\n", c->file);
@@ -222,8 +218,8 @@ static void draw_roofs(canvas *c)
     for (int i = 0; i < c->r->roof_count; i++)
         draw_slope(c, c->r->roofs[i].gbytes_per_s, i > 0, c->r->roofs[i].name);
     snprintf(name, sizeof name, "multiply-adds: %.0f GFLOP/s", c->r->fma_gflops);
-    fprintf(c->file, "<text class=\"label\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"end\">%s</text>\n", RIGHT - 6,
-            y - 7, name);
+    fprintf(c->file, "<text class=\"label\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"end\">%s</text>\n", RIGHT - 6, y - 7,
+            name);
     keep_clear(c, (box){RIGHT - 6 - LETTER * (double)strlen(name), y - 20, RIGHT, y + 3});
     keep_clear(c, (box){at_x(c, c->r->fma_gflops / c->r->roofs[0].gbytes_per_s), y - 3, RIGHT, y + 3});
 }
@@ -235,8 +231,7 @@ static void draw_point(canvas *c, const bench_roofline_point *p)
     char median[32];
     const double x = at_x(c, p->intensity), y = at_y(c, p->gflops);
     bench_format_ns(p->median_ns, median, sizeof median);
-    fprintf(c->file, "<g class=\"p s%d\" transform=\"translate(%.1f,%.1f)\"><title>", style_of(c, p->series),
-            x, y);
+    fprintf(c->file, "<g class=\"p s%d\" transform=\"translate(%.1f,%.1f)\"><title>", style_of(c, p->series), x, y);
     write_text(c->file, p->text);
     fputc('\n', c->file);
     write_text(c->file, p->variant);
@@ -244,8 +239,7 @@ static void draw_point(canvas *c, const bench_roofline_point *p)
             p->gflops, p->intensity);
     if (!isnan(p->percent))
         fprintf(c->file, ", %.0f%% of the peak", p->percent);
-    fprintf(c->file, "</title><circle class=\"hit\" r=\"10\"/><path d=\"%s\"/></g>\n",
-            shapes[style_of(c, p->series)]);
+    fprintf(c->file, "</title><circle class=\"hit\" r=\"10\"/><path d=\"%s\"/></g>\n", shapes[style_of(c, p->series)]);
     keep_clear(c, (box){x - 7, y - 7, x + 7, y + 7});
 }
 
@@ -279,9 +273,8 @@ static bool lead_is_clear(const canvas *c, double x0, double y0, double x1, doub
 // To the right, to the left, above and below, ever further away; nowhere rather than over something else.
 static void draw_label(canvas *c, const bench_roofline_point *p)
 {
-    static const double directions[][2] = {{1, 0},       {-1, 0},      {0.8, -0.6}, {0.8, 0.6},
-                                           {-0.8, -0.6}, {-0.8, 0.6},  {0.3, 0.95}, {-0.3, 0.95},
-                                           {0.3, -0.95}, {-0.3, -0.95}};
+    static const double directions[][2] = {{1, 0},      {-1, 0},     {0.8, -0.6},  {0.8, 0.6},   {-0.8, -0.6},
+                                           {-0.8, 0.6}, {0.3, 0.95}, {-0.3, 0.95}, {0.3, -0.95}, {-0.3, -0.95}};
     char text[LABEL_TEXT];
     short_text(p, text);
     const double x = at_x(c, p->intensity), y = at_y(c, p->gflops), wide = LETTER * (double)strlen(text);
@@ -293,12 +286,12 @@ static void draw_label(canvas *c, const bench_roofline_point *p)
             if (!is_clear(c, b) || !lead_is_clear(c, x, y, ex, ey))
                 continue;
             if (away > 14)
-                fprintf(c->file, "<path class=\"lead\" d=\"M%.1f,%.1fL%.1f,%.1f\"/>",
-                        x + 7 * directions[i][0], y + 7 * directions[i][1], ex - (to_left ? -2 : 2), ey);
+                fprintf(c->file, "<path class=\"lead\" d=\"M%.1f,%.1fL%.1f,%.1f\"/>", x + 7 * directions[i][0],
+                        y + 7 * directions[i][1], ex - (to_left ? -2 : 2), ey);
             static const char *const classes[] = {"halo", "label"}; // the first keeps the grid away
             for (int k = 0; k < 2; k++) {
-                fprintf(c->file, "<text class=\"%s\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">", classes[k],
-                        ex, ey + 4, to_left ? "end" : "start");
+                fprintf(c->file, "<text class=\"%s\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">", classes[k], ex, ey + 4,
+                        to_left ? "end" : "start");
                 write_text(c->file, text);
                 fputs("</text>\n", c->file);
             }
@@ -335,16 +328,14 @@ static double by_waste(const bench_roofline_point *p)
 
 static void draw_labels(canvas *c)
 {
-    static double (*const extremes[])(const bench_roofline_point *) = {by_rate,      by_waste,   by_slowness,
-                                                                       by_waste,     by_percent, by_intensity,
-                                                                       by_lightness, by_waste};
+    static double (*const extremes[])(const bench_roofline_point *) = {
+        by_rate, by_waste, by_slowness, by_waste, by_percent, by_intensity, by_lightness, by_waste};
     bool *labelled = calloc(c->r->count, sizeof *labelled);
     for (size_t i = 0; labelled && i < sizeof extremes / sizeof *extremes; i++) {
         size_t best = 0, taken = 0;
         for (size_t k = 0; k < c->r->count; k++) {
             taken += labelled[k];
-            if (labelled[best] ||
-                (!labelled[k] && extremes[i](&c->r->points[k]) > extremes[i](&c->r->points[best])))
+            if (labelled[best] || (!labelled[k] && extremes[i](&c->r->points[k]) > extremes[i](&c->r->points[best])))
                 best = k;
         }
         if (labelled[best] || taken == c->r->count)

@@ -29,14 +29,15 @@ void bench_print_device(const json_t *device, const bench_peaks *peaks, int thre
 {
     const json_t *traits = json_object_get(device, "traits");
     bench_print(2, "%s%s%s (%s; %s, driver %s)\n", bench_colour_on(BENCH_STRONG), string_of(device, "name"),
-           bench_colour_off(), string_of(traits, "class"), string_of(device, "platform"),
-           string_of(device, "driver"));
+                bench_colour_off(), string_of(traits, "class"), string_of(device, "platform"),
+                string_of(device, "driver"));
     if (peaks->copy_count)
-        bench_print(2,
+        bench_print(
+            2,
             "measured peaks: %.0f GFLOP/s f32; memory %.0f GB/s in the nearest cache, %.1f GB/s beyond all caches; "
             "a launch takes %.0f us\n",
-            peaks->fma_gflops, bench_peaks_largest_bandwidth(peaks),
-            peaks->copy[peaks->copy_count - 1].gbytes_per_s, peaks->launch_ns * 1e-3);
+            peaks->fma_gflops, bench_peaks_largest_bandwidth(peaks), peaks->copy[peaks->copy_count - 1].gbytes_per_s,
+            peaks->launch_ns * 1e-3);
     if (peaks->local_gbytes_per_s > 0) // not with --quick
         bench_print_peaks(peaks, "  ");
     if (!peaks->copy_count)
@@ -45,8 +46,8 @@ void bench_print_device(const json_t *device, const bench_peaks *peaks, int thre
         printf("timer: wall clock; the device times no events\n");
     else if (peaks->trust_ratio < 0.8 || peaks->trust_ratio > 1.25)
         bench_print(2,
-            "timer: wall clock; events are not to be trusted: they say %.2f times what the wall clock says\n",
-            peaks->trust_ratio);
+                    "timer: wall clock; events are not to be trusted: they say %.2f times what the wall clock says\n",
+                    peaks->trust_ratio);
     else
         printf("timer: wall clock; events agree (%.2f)\n", peaks->trust_ratio);
     if (!json_is_true(json_object_get(traits, "is_cpu")))
@@ -65,8 +66,8 @@ static void print_start(const char *name, const json_t *start)
     bench_format_ns(json_number_value(json_object_get(start, "open_ns")), open, sizeof open);
     bench_format_ns(json_number_value(json_object_get(start, "prewarm_ns")), warm, sizeof warm);
     bench_print(4, "%s: context %s, every operator prewarmed %s (%lld programs)\n", name, open, warm,
-           (long long)(json_integer_value(json_object_get(start, "builds")) +
-                       json_integer_value(json_object_get(start, "cache_loads"))));
+                (long long)(json_integer_value(json_object_get(start, "builds")) +
+                            json_integer_value(json_object_get(start, "cache_loads"))));
     const json_t *first = json_object_get(start, "first");
     bench_format_ns(json_number_value(json_object_get(first, "gemm_ns")), open, sizeof open);
     bench_format_ns(json_number_value(json_object_get(first, "conv_ns")), warm, sizeof warm);
@@ -108,8 +109,7 @@ static void print_limits(const bench_results *results)
     const size_t launches = count[BENCH_BY_LAUNCH];
     if (launches)
         bench_print(2, "%zu case%s not counted there: %s data move in less time than a launch takes (%.0f us).\n",
-                    launches, launches == 1 ? " is" : "s are", launches == 1 ? "its" : "their",
-                    near.launch_ns * 1e-3);
+                    launches, launches == 1 ? " is" : "s are", launches == 1 ? "its" : "their", near.launch_ns * 1e-3);
 }
 
 static void print_counts(const json_t *rows)
@@ -181,9 +181,8 @@ static void print_rivals(const json_t *rows)
     if (row && worst < 1) // never rounded to our favour
         bench_print(2, "Worst: %s, %.4g times slower than %s.\n", what, ceil(100 / worst) / 100, who);
     else if (row)
-        bench_print(2,
-                    "No case is slower than its fastest rival; the nearest: %s, %.4g times as fast as %s.\n",
-                    what, floor(100 * worst) / 100, who);
+        bench_print(2, "No case is slower than its fastest rival; the nearest: %s, %.4g times as fast as %s.\n", what,
+                    floor(100 * worst) / 100, who);
     bench_rival_forms forms = bench_rival_winograd(rows);
     if (forms.count)
         bench_print(
@@ -234,8 +233,7 @@ static void print_processes(const json_t *rows)
     free(spreads);
 }
 
-void bench_print_verdict(const bench_results *results, double budget, bool was_cut, double drift,
-                         double memory_drift)
+void bench_print_verdict(const bench_results *results, double budget, bool was_cut, double drift, double memory_drift)
 {
     const json_t *rows = results->rows;
     if (!json_array_size(rows))
@@ -253,13 +251,13 @@ void bench_print_verdict(const bench_results *results, double budget, bool was_c
     print_processes(rows);
     if (fabs(drift) > BENCH_SAID_DRIFT)
         bench_print(2, "The machine's speed changed by up to %.0f%% during the run: other work, or throttling.\n",
-               100 * fabs(drift));
+                    100 * fabs(drift));
     if (memory_drift > MEMORY_DRIFT)
         bench_print(2, "Its memory was up to %.0f%% slower at times: other work uses it.\n",
-               100 * (1 - 1 / (1 + memory_drift)));
+                    100 * (1 - 1 / (1 + memory_drift)));
     if (was_cut)
         bench_print(2, "Measurements were cut short to keep within %.0f s: --budget 0 takes the time they need.\n",
-               budget);
+                    budget);
     if (results->path && !bench_output_is_stream(results->path))
         bench_print(2, "Everything, samples included, is in %s.\n", results->path);
     fflush(stdout);

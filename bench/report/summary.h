@@ -9,7 +9,6 @@
 void bench_print_device(const json_t *device, const bench_peaks *peaks, int threads);
 void bench_print_startup(const json_t *startup);
 /* The verdict in plain words; how much the machine's arithmetic and its memory became slower meanwhile. */
-void bench_print_verdict(const bench_results *results, double budget, bool was_cut, double drift,
-                         double memory_drift);
+void bench_print_verdict(const bench_results *results, double budget, bool was_cut, double drift, double memory_drift);
 
 #endif

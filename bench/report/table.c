@@ -91,8 +91,7 @@ static void print_time(const bench_table *table, const json_t *row)
     double median = number_of(time, "median_ns"), low = number_of(time, "ci_low_ns"),
            high = number_of(time, "ci_high_ns");
     bool is_bandwidth = json_is_true(json_object_get(row, "is_bandwidth"));
-    double rate = number_of(row, is_bandwidth ? "gbytes_per_s" : "gflops"),
-           percent = number_of(row, "percent_of_peak");
+    double rate = number_of(row, is_bandwidth ? "gbytes_per_s" : "gflops"), percent = number_of(row, "percent_of_peak");
     char text[32], spread[16];
     bench_format_ns(median, text, sizeof text);
     double n = number_of(time, "n");
@@ -104,11 +103,7 @@ static void print_time(const bench_table *table, const json_t *row)
     if (table->with_spread)
         printf("  %-5s", spread);
     if (table->with_rate)
-        printf("  %6.*f %-4s",
-               rate < 9.95   ? 2
-               : rate < 99.5 ? 1
-                             : 0,
-               rate, is_bandwidth ? "GB/s" : "GF/s");
+        printf("  %6.*f %-4s", rate < 9.95 ? 2 : rate < 99.5 ? 1 : 0, rate, is_bandwidth ? "GB/s" : "GF/s");
     if (table->with_peak && isnan(percent))
         printf("  %5s", "-");
     else if (table->with_peak)
@@ -180,8 +175,7 @@ bool bench_write_csv(const char *path, const json_t *rows)
     fputs("case,contender,form,state,median_ns,ci_low_ns,ci_high_ns,min_ns,q1_ns,q3_ns,n,gflops,gbytes_per_s,"
           "percent_of_peak,device,dtype,temperature,count,variant\n",
           file);
-    static const char *const times[] = {"median_ns", "ci_low_ns", "ci_high_ns", "min_ns",
-                                        "q1_ns",     "q3_ns",     "n"};
+    static const char *const times[] = {"median_ns", "ci_low_ns", "ci_high_ns", "min_ns", "q1_ns", "q3_ns", "n"};
     for (size_t i = 0; i < json_array_size(rows); i++) {
         const json_t *row = json_array_get(rows, i), *all = json_object_get(row, "baselines");
         csv_text(file, string_of(row, "case"));
@@ -215,15 +209,13 @@ static void plain_row(FILE *file, const json_t *row, const json_t *devices)
     char name[BENCH_ROW_NAME + 100];
     const json_t *time = json_object_get(row, "time"), *all = json_object_get(row, "baselines");
     const bool is_bandwidth = json_is_true(json_object_get(row, "is_bandwidth"));
-    const double median = number_of(time, "median_ns"),
-                 rate = number_of(row, is_bandwidth ? "gbytes_per_s" : "gflops"),
+    const double median = number_of(time, "median_ns"), rate = number_of(row, is_bandwidth ? "gbytes_per_s" : "gflops"),
                  percent = number_of(row, "percent_of_peak");
     bench_row_name(row, name);
     if (!strcmp(string_of(row, "temperature"), "cold"))
         bench_append(name, sizeof name, " cold");
     if (json_array_size(devices) > 1)
-        bench_append(name, sizeof name, " on %lld",
-                     (long long)json_integer_value(json_object_get(row, "device")));
+        bench_append(name, sizeof name, " on %lld", (long long)json_integer_value(json_object_get(row, "device")));
     if (strcmp(string_of(row, "state"), "ok") != 0) {
         fprintf(file, "%s state: %s\n", name, string_of(row, "state"));
         return;
@@ -236,8 +228,7 @@ static void plain_row(FILE *file, const json_t *row, const json_t *devices)
     for (size_t i = 0; i < json_array_size(all); i++) {
         const double speedup = number_of(json_array_get(all, i), "speedup");
         if (!isnan(speedup))
-            fprintf(file, "%s against %s: %.4g x\n", name, string_of(json_array_get(all, i), "name"),
-                    speedup);
+            fprintf(file, "%s against %s: %.4g x\n", name, string_of(json_array_get(all, i), "name"), speedup);
     }
 }
 

@@ -78,19 +78,19 @@ static void print_device(const json_t *device)
     bench_format_bytes(number_of(t, "global_cache"), cache, sizeof cache);
     bool is_default = json_is_true(json_object_get(device, "is_default"));
     bench_print(5, "%.0f:%.0f  %s%s\n", number_of(t, "platform_index"), number_of(t, "device_index"),
-           string_of(device, "name"), is_default ? "  <- the default" : "");
+                string_of(device, "name"), is_default ? "  <- the default" : "");
     bench_print(INDENT, "     class        %s\n", string_of(t, "class"));
     bench_print(INDENT, "     platform     %s\n", string_of(device, "platform"));
     bench_print(INDENT, "     driver       %s, %s, %s\n", string_of(device, "driver"), string_of(device, "version"),
-           string_of(t, "opencl_c_version"));
+                string_of(t, "opencl_c_version"));
     if (strcmp(string_of(t, "pci_address"), "unknown"))
         bench_print(INDENT, "     PCI          %s\n", string_of(t, "pci_address"));
     bench_print(INDENT, "     units        %.0f, %.0f MHz as advertised, vectors of %.0f floats\n",
-           number_of(t, "compute_units"), number_of(t, "clock_mhz"), number_of(t, "vector_width"));
+                number_of(t, "compute_units"), number_of(t, "clock_mhz"), number_of(t, "vector_width"));
     bench_print(INDENT, "     memory       %s, one buffer %s, local %s, cache %s\n", memory, allocation, local, cache);
     bench_print(INDENT, "     work-group   %.0f\n", number_of(t, "work_group"));
     bench_print(INDENT, "     has          f64 %s, f16 arithmetic %s, sub-groups %s, host's memory %s\n",
-           yes(t, "has_f64"), yes(t, "has_f16"), yes(t, "has_subgroups"), yes(t, "shares_host_memory"));
+                yes(t, "has_f64"), yes(t, "has_f16"), yes(t, "has_subgroups"), yes(t, "shares_host_memory"));
     print_engines(device);
     print_quirks(device);
     bench_print(INDENT, "     extensions   %s\n", string_of(t, "extensions"));
@@ -119,8 +119,8 @@ static void ask_for_peaks(json_t *devices, const bench_options *options)
                  number_of(traits, "device_index"));
         bench_contestant_start(&husk, "husk", wish, 1, NULL);
         if (bench_contestant_await(&husk, options->max_time))
-            peaks = bench_peaks_ask(&husk.process, string_of(device, "name"), &all, options->compile_time, &steps,
-                                    reason);
+            peaks =
+                bench_peaks_ask(&husk.process, string_of(device, "name"), &all, options->compile_time, &steps, reason);
         else
             snprintf(reason, sizeof reason, "%s", husk.why);
         json_object_set_new(device, "peaks", peaks ? peaks : json_null());
@@ -144,13 +144,12 @@ static void ask_for_engines(bench_contestant *husk, json_t *devices, double seco
         const json_t *traits = json_object_get(json_array_get(devices, i), "traits");
         bench_steps_next(&steps, ENGINES_SECONDS, "%s: asking for matrix engines and quirks",
                          string_of(json_array_get(devices, i), "name"));
-        const bool answered =
-            bench_contestant_revive(husk) &&
-            bench_process_call(&husk->process,
-                               json_pack("{s:s, s:O, s:O}", "do", "engines", "platform",
-                                         json_object_get(traits, "platform_index"), "device",
-                                         json_object_get(traits, "device_index")),
-                               seconds, &reply, reason) == BENCH_REPLY_OK;
+        const bool answered = bench_contestant_revive(husk) &&
+                              bench_process_call(&husk->process,
+                                                 json_pack("{s:s, s:O, s:O}", "do", "engines", "platform",
+                                                           json_object_get(traits, "platform_index"), "device",
+                                                           json_object_get(traits, "device_index")),
+                                                 seconds, &reply, reason) == BENCH_REPLY_OK;
         static const char *const keys[] = {"engines", "quirks", "quirks_not_tried"};
         for (size_t k = 0; k < sizeof keys / sizeof *keys; k++) {
             json_t *found = answered ? json_object_get(reply, keys[k]) : NULL;
@@ -170,8 +169,7 @@ static json_t *choose(const bench_options *options, const json_t *all, char reas
     json_t *chosen = json_array();
     for (size_t w = 0; w < options->device_count; w++) {
         json_t *reply = NULL;
-        const bench_reply status =
-            bench_list_devices(options->devices[w], options->max_time, &reply, reason);
+        const bench_reply status = bench_list_devices(options->devices[w], options->max_time, &reply, reason);
         const json_t *devices = json_object_get(reply, "devices");
         const size_t before = json_array_size(chosen);
         for (size_t i = 0; i < json_array_size(devices) && i < json_array_size(all); i++) {

@@ -24,9 +24,8 @@ static void print_device(const json_t *device)
     char line[1024];
     snprintf(line, sizeof line, "  %lld:%lld  %.400s (%.100s, %.400s)",
              (long long)json_integer_value(json_object_get(traits, "platform_index")),
-             (long long)json_integer_value(json_object_get(traits, "device_index")),
-             bench_text_of(device, "name"), bench_text_of(traits, "class"),
-             bench_text_of(device, "platform"));
+             (long long)json_integer_value(json_object_get(traits, "device_index")), bench_text_of(device, "name"),
+             bench_text_of(traits, "class"), bench_text_of(device, "platform"));
     bench_clean_line(line);
     bench_print(7, "%s\n", line);
 }

@@ -37,8 +37,8 @@ json_t *bench_overhead_ask(bench_contestant *husk, double seconds, char reason[B
         json_t *reply = NULL;
         bench_steps_next(&steps, USUAL_SECONDS, "what a call costs: %s", bench_overhead_case(i));
         const bench_reply status = bench_process_call(
-            &husk->process, json_pack("{s:s, s:s}", "do", "overhead", "case", bench_overhead_case(i)), seconds,
-            &reply, reason);
+            &husk->process, json_pack("{s:s, s:s}", "do", "overhead", "case", bench_overhead_case(i)), seconds, &reply,
+            reason);
         good = bench_state_of_reply(status, reply, reason) == BENCH_STATE_OK;
         json_array_extend(all, json_object_get(reply, "overhead"));
         json_decref(reply);

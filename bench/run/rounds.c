@@ -39,8 +39,7 @@ static int copies_for(const bench_run *r, const bench_row *row)
 {
     const json_t *device = json_object_get(r->contestants[0].hello, "device");
     double room = json_number_value(json_object_get(json_object_get(device, "traits"), "global_memory")) / 4;
-    const double host =
-        bench_host_free_memory("") / (2 * (double)(r->contestant_count + 1)); // each has its own
+    const double host = bench_host_free_memory("") / (2 * (double)(r->contestant_count + 1)); // each has its own
     room = host > 0 && host < room ? host : room;
     return r->options->cold ? bench_cold_copies(&row->c, r->cache_bytes, room) : 0;
 }
@@ -56,11 +55,8 @@ static bench_measure_options measure_options(const bench_run *r, size_t rows_lef
         .verify = round == 0,
     };
     if (r->options->quick)
-        options.rule = (bench_stop_rule){.min_samples = 3,
-                                         .min_seconds = 0.1,
-                                         .half_width = 0.01,
-                                         .max_seconds = 1,
-                                         .quick = true};
+        options.rule = (bench_stop_rule){
+            .min_samples = 3, .min_seconds = 0.1, .half_width = 0.01, .max_seconds = 1, .quick = true};
     if (r->budget > 0) {
         double beside = r->compiling < r->budget ? r->compiling : r->budget;
         double left = r->budget + beside - bench_run_elapsed(r);
@@ -369,8 +365,7 @@ void bench_settle_peaks(bench_run *r)
     }
     json_t *copy = json_object_get(peaks, "copy");
     for (size_t i = 0; i < json_array_size(copy) && i < (size_t)r->peaks.copy_count; i++)
-        json_object_set_new(json_array_get(copy, i), "gbytes_per_s",
-                            json_real(r->peaks.copy[i].gbytes_per_s));
+        json_object_set_new(json_array_get(copy, i), "gbytes_per_s", json_real(r->peaks.copy[i].gbytes_per_s));
     for (size_t i = 0; i < json_array_size(r->results.rows); i++) {
         json_t *row = json_array_get(r->results.rows, i);
         if ((size_t)json_integer_value(json_object_get(row, "device")) != r->results.device)

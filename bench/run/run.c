@@ -74,8 +74,7 @@ static void print_baselines(const bench_run *r)
 
 static const char *device_name(const bench_run *r)
 {
-    const char *name =
-        json_string_value(json_object_get(json_object_get(r->contestants[0].hello, "device"), "name"));
+    const char *name = json_string_value(json_object_get(json_object_get(r->contestants[0].hello, "device"), "name"));
     return name ? name : "unknown";
 }
 
@@ -99,8 +98,7 @@ static void print_host(bench_run *r, const json_t *device)
     r->cache_bytes = cache > 0 ? cache : UNKNOWN_CACHE;
     bench_format_bytes(2 * r->cache_bytes, bytes, sizeof bytes);
     if (r->options->cold)
-        bench_print(2, "Cold: operands rotate over %s, twice the last-level cache; rows that cannot are hot\n",
-               bytes);
+        bench_print(2, "Cold: operands rotate over %s, twice the last-level cache; rows that cannot are hot\n", bytes);
     fflush(stdout);
 }
 
@@ -119,8 +117,8 @@ static void measure_device(bench_run *r)
     double usual;
     const size_t count = bench_peaks_steps(wish.quick, &usual);
     bench_steps_begin(&steps, count, usual);
-    json_t *peaks = bench_peaks_ask(&r->contestants[0].process, device_name(r), &wish, r->options->compile_time,
-                                    &steps, reason);
+    json_t *peaks =
+        bench_peaks_ask(&r->contestants[0].process, device_name(r), &wish, r->options->compile_time, &steps, reason);
     bench_steps_end(&steps);
     if (peaks)
         bench_read_peaks(peaks, &r->peaks);
@@ -200,9 +198,9 @@ static void begin_table(bench_run *r)
     bench_table_begin(&r->table, &r->suite);
     putchar('\n');
     if (r->kept)
-        bench_print(0, "%zu row%s of this device %s in %s; %zu %s measured now.\n\n", r->kept,
-               r->kept == 1 ? "" : "s", r->kept == 1 ? "is" : "are", r->options->resume_path, r->row_count,
-               r->row_count == 1 ? "is" : "are");
+        bench_print(0, "%zu row%s of this device %s in %s; %zu %s measured now.\n\n", r->kept, r->kept == 1 ? "" : "s",
+                    r->kept == 1 ? "is" : "are", r->options->resume_path, r->row_count,
+                    r->row_count == 1 ? "is" : "are");
     bench_table_header(&r->table);
 }
 
@@ -210,8 +208,7 @@ static void begin_table(bench_run *r)
 static void share_budget(bench_run *r)
 {
     if (r->budget > 0 && r->kept > 0)
-        r->budget =
-            bench_run_elapsed(r) + r->budget * (double)r->row_count / (double)(r->row_count + r->kept);
+        r->budget = bench_run_elapsed(r) + r->budget * (double)r->row_count / (double)(r->row_count + r->kept);
 }
 
 // What computes on this device: with other kernels its rows would be others.
@@ -238,8 +235,8 @@ static int open_device(bench_run *r)
     if (code == BENCH_EXIT_OK)
         ask_kernels(r);
     if (code == BENCH_EXIT_OK &&
-        (!bench_resume_same_device(r->results.root, r->device,
-                                   json_object_get(r->contestants[0].hello, "device"), reason) ||
+        (!bench_resume_same_device(r->results.root, r->device, json_object_get(r->contestants[0].hello, "device"),
+                                   reason) ||
          !bench_resume_same_kernels(r->results.root, r->device, r->kernels, reason)))
         code = refuse(r, reason);
     if (code != BENCH_EXIT_OK)
@@ -475,9 +472,9 @@ static int begin(bench_run *r, bench_options *options)
     }
     r->budget = budget_of(options, &r->suite);
     r->given_budget = r->budget;
-    bool good = document ? bench_results_resume(&r->results, options->json_path, document)
-                         : bench_results_begin(&r->results, options->json_path,
-                                               bench_resume_describe(options, &r->suite));
+    bool good = document
+                    ? bench_results_resume(&r->results, options->json_path, document)
+                    : bench_results_begin(&r->results, options->json_path, bench_resume_describe(options, &r->suite));
     return good ? BENCH_EXIT_OK : BENCH_EXIT_ERROR;
 }
 
@@ -516,8 +513,7 @@ static void say_next(const bench_run *r, bool is_kept)
 
 static int dry_run(const bench_options *options, const bench_suite *suite)
 {
-    bench_dry_run dry = {
-        .options = options, .suite = suite, .done = "measured", .rounds = (size_t)options->rounds};
+    bench_dry_run dry = {.options = options, .suite = suite, .done = "measured", .rounds = (size_t)options->rounds};
     const bool all = options->variant && !strcmp(options->variant, "all");
     for (size_t i = 1; bench_contender_get(i) && dry.baseline_count < BENCH_MAX_CONTESTANTS; i++) {
         if (bench_baseline_is_wanted(options, bench_contender_get(i)->name))

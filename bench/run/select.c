@@ -80,9 +80,8 @@ static bool keep_operators(bench_suite *suite, const char *words, char reason[BE
             kept[i] = kept[i] || is_it;
             found += is_it;
         }
-        good = found ||
-               bench_explain(reason, BENCH_REASON_TEXT, "'%.100s': no case of %s is of such an operator",
-                             word, suite->name[0] ? suite->name : "the file");
+        good = found || bench_explain(reason, BENCH_REASON_TEXT, "'%.100s': no case of %s is of such an operator", word,
+                                      suite->name[0] ? suite->name : "the file");
     }
     size_t count = 0;
     for (size_t i = 0; good && i < suite->count; i++)
@@ -215,8 +214,7 @@ const char *bench_device_wish(const bench_options *options, size_t index, char b
         return NULL;
     if (!bench_parse_integer(options->platform, &number))
         return options->platform;
-    snprintf(buffer, 64, "%lld:%lld", (long long)number,
-             (long long)default_of_platform(number, options->max_time));
+    snprintf(buffer, 64, "%lld:%lld", (long long)number, (long long)default_of_platform(number, options->max_time));
     return buffer;
 }
 
@@ -253,8 +251,7 @@ void bench_expand_devices(bench_options *options)
         if (!bench_is_usual_device(json_array_get(devices, i)))
             continue;
         if (count == BENCH_MAX_DEVICES) {
-            fprintf(stderr, "clbench: only the first %d devices are taken; name others with -d\n",
-                    BENCH_MAX_DEVICES);
+            fprintf(stderr, "clbench: only the first %d devices are taken; name others with -d\n", BENCH_MAX_DEVICES);
             break;
         }
         snprintf(options->device_texts[count], sizeof *options->device_texts, "%lld:%lld",

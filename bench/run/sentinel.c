@@ -45,8 +45,8 @@ static reading read_sentinel(bench_run *r)
     const bool is_cpu = json_is_true(json_object_get(json_object_get(device, "traits"), "is_cpu"));
     const uint64_t start = bench_now_ns();
     double best = 0, second = 0, memory = 0;
-    for (int i = 0; i < 2 || (i < MOST_READINGS && second < (1 - AGREEMENT) * best) ||
-                    (!is_cpu && !has_risen(r, best, start));
+    for (int i = 0;
+         i < 2 || (i < MOST_READINGS && second < (1 - AGREEMENT) * best) || (!is_cpu && !has_risen(r, best, start));
          i++) {
         reading now;
         if (!read_once(r, i == 0 || !is_cpu, &now))

@@ -32,15 +32,15 @@ typedef struct bench_run {
     double worst_drift[BENCH_MAX_DEVICES], worst_memory_drift[BENCH_MAX_DEVICES]; /* how much longer the slowest took */
     pid_t sentinel_pid; /* the worker that has timed it */
     double rows_began; /* seconds, when the first row's turn came */
-    bool is_kept_awake;  /* its processors, bench/system/awake.h */
+    bool is_kept_awake; /* its processors, bench/system/awake.h */
     double clock_begins; /* seconds behind those of the document that is resumed */
-    int64_t round;     /* that is being measured */
+    int64_t round; /* that is being measured */
     double cache_bytes; /* of the last level, the device's or the host's */
     bench_results results;
     bench_table table;
     size_t repeated; /* rounds that were measured again, on this device */
     bool was_cut[BENCH_MAX_DEVICES]; /* the budget ended some measurement */
-    size_t kept;  /* rows that a resumed document had */
+    size_t kept; /* rows that a resumed document had */
 } bench_run;
 
 double bench_run_elapsed(const bench_run *r);

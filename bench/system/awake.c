@@ -90,9 +90,7 @@ static void start_threads(void)
     }
 }
 #else
-static void start_threads(void)
-{
-}
+static void start_threads(void) {}
 #endif
 
 int bench_awake_serve(void)

@@ -377,13 +377,12 @@ static bench_reply give_up(bench_process *process, double seconds, char reason[B
     if (bench_interrupted)
         snprintf(reason, BENCH_REASON_TEXT, "interrupted while %s", at);
     else if (is_gone)
-        snprintf(reason, BENCH_REASON_TEXT, "no answer within %.3g s while %s; the worker process was ended",
-                 seconds, at);
+        snprintf(reason, BENCH_REASON_TEXT, "no answer within %.3g s while %s; the worker process was ended", seconds,
+                 at);
     else
-        snprintf(
-            reason, BENCH_REASON_TEXT,
-            "no answer within %.3g s while %s; the worker process %ld hangs in the driver and cannot be ended",
-            seconds, at, (long)pid);
+        snprintf(reason, BENCH_REASON_TEXT,
+                 "no answer within %.3g s while %s; the worker process %ld hangs in the driver and cannot be ended",
+                 seconds, at, (long)pid);
     return BENCH_REPLY_TIMEOUT;
 }
 

@@ -178,8 +178,8 @@ void bench_crash_tell(const bench_process *process, int status, double seconds, 
                  number == SIGKILL ? "was ended from outside, perhaps since memory was short" : "crashed",
                  signal_name(number), strsignal(number), at);
     } else {
-        snprintf(reason, BENCH_REASON_TEXT, "%s ended the process with exit code %d while %s", who,
-                 WEXITSTATUS(status), at);
+        snprintf(reason, BENCH_REASON_TEXT, "%s ended the process with exit code %d while %s", who, WEXITSTATUS(status),
+                 at);
     }
     if (!process->building && status != BENCH_STATUS_UNKNOWN && has_crashed(status))
         say_what_was_launched(process, reason);

@@ -91,8 +91,7 @@ static void read_group(const char *root, const char *folder, bench_host_limits *
     char path[600], line[4096]; // a set of every other processor is a long list
     double quota = 0, period = 0;
     snprintf(path, sizeof path, "%.500s/cpu.max", folder);
-    if (read_line(root, path, line, sizeof line) && sscanf(line, "%lf %lf", &quota, &period) == 2 &&
-        period > 0)
+    if (read_line(root, path, line, sizeof line) && sscanf(line, "%lf %lf", &quota, &period) == 2 && period > 0)
         keep_less(&limits->quota, quota / period);
     snprintf(path, sizeof path, "%.500s/cpu.cfs_quota_us", folder);
     if (read_line(root, path, line, sizeof line) && (quota = atof(line)) > 0) { // -1: none
@@ -354,8 +353,8 @@ json_t *bench_host_json(void)
     bench_host_read_limits("", &limits);
     return json_pack("{s:s, s:i, s:f, s:s, s:f, s:f, s:{s:i, s:i, s:i, s:f, s:f}}", "cpu", cpu, "cores",
                      bench_host_usable_cores(&limits), "memory", memory, "os", os, "load", load, "cache",
-                     bench_host_cache(""), "limits", "online", limits.online, "affinity", limits.affinity,
-                     "cpuset", limits.cpuset, "quota", limits.quota, "memory", limits.memory);
+                     bench_host_cache(""), "limits", "online", limits.online, "affinity", limits.affinity, "cpuset",
+                     limits.cpuset, "quota", limits.quota, "memory", limits.memory);
 }
 
 json_t *bench_host_time(void)

@@ -11,14 +11,7 @@
 
 #include "common/text.h"
 
-typedef enum bench_colour {
-    BENCH_PLAIN,
-    BENCH_GOOD,
-    BENCH_BAD,
-    BENCH_WARN,
-    BENCH_FAINT,
-    BENCH_STRONG
-} bench_colour;
+typedef enum bench_colour { BENCH_PLAIN, BENCH_GOOD, BENCH_BAD, BENCH_WARN, BENCH_FAINT, BENCH_STRONG } bench_colour;
 
 /* Whether stdout takes colours; escape sequences, or "" where it does not. */
 const char *bench_colour_on(bench_colour colour);

@@ -36,8 +36,7 @@ static husk_value block(husk_graph *graph, int64_t filters, husk_value x)
     husk_conv_params same = HUSK_CONV_PARAMS(.pad = {1, 1});
     husk_norm_params batch = husk_norm_defaults(HUSK_NORM_BATCH);
     husk_activation_params relu = HUSK_ACTIVATION_PARAMS(.activation = HUSK_ACT_RELU);
-    husk_conv_layer conv =
-        HUSK_CONV_LAYER(.filters = filters, .window = {3, 3}, .params = &same, .no_bias = 1);
+    husk_conv_layer conv = HUSK_CONV_LAYER(.filters = filters, .window = {3, 3}, .params = &same, .no_bias = 1);
     x = husk_graph_conv_layer(graph, NULL, &conv, x);
     x = husk_graph_norm_layer(graph, NULL, &HUSK_NORM_LAYER(.params = &batch), x);
     return husk_graph_activation(graph, NULL, &relu, x);
@@ -72,8 +71,7 @@ static husk_value cifar(husk_graph *graph)
 static husk_value lstm(husk_graph *graph)
 {
     husk_rnn_params both = HUSK_RNN_PARAMS(.cell = HUSK_RNN_LSTM, .hidden_size = 128, .bidirectional = 1);
-    husk_reduce_params over_steps =
-        HUSK_REDUCE_PARAMS(.kind = HUSK_REDUCE_MAX, .axis_count = 1, .axes = {-3});
+    husk_reduce_params over_steps = HUSK_REDUCE_PARAMS(.kind = HUSK_REDUCE_MAX, .axis_count = 1, .axes = {-3});
     husk_value x = husk_graph_input(graph, "ids", HUSK_I32, 2, (int64_t[]){64, 32});
     husk_value labels = husk_graph_input(graph, "labels", HUSK_I32, 1, (int64_t[]){32});
     x = husk_graph_embedding_layer(graph, NULL, &HUSK_EMBEDDING_LAYER(.rows = 8000, .columns = 128), x);

@@ -52,8 +52,7 @@ static double seconds_left(const tuner *t)
 
 static json_t *entry_of(const bench_race *race, const char *state, const char *variant, const bench_case *c)
 {
-    static const char *const keys[] = {"device", "platform", "driver",  "family",
-                                       "op",     "kernels",  "problem", "class"};
+    static const char *const keys[] = {"device", "platform", "driver", "family", "op", "kernels", "problem", "class"};
     json_t *entry = json_object();
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         json_object_set_new(entry, keys[i], json_string(bench_entry_text(race->key, keys[i])));
@@ -128,8 +127,8 @@ static void print_race(tuner *t, const bench_race *race, const bench_case *c)
     switch (race->result) {
     case BENCH_RACE_TUNED:
         bench_print(4, "%-62s  %s%s instead of %s%s: %s -> %s, %.2fx\n", c->canonical, bench_colour_on(BENCH_GOOD),
-               race->winner, race->predicted, bench_colour_off(), before, after,
-               race->predicted_ns / race->winner_ns);
+                    race->winner, race->predicted, bench_colour_off(), before, after,
+                    race->predicted_ns / race->winner_ns);
         break;
     case BENCH_RACE_KEPT:
         bench_print(4, "%-62s  %s stands (%zu tried)\n", c->canonical, race->predicted, race->challengers);
@@ -139,7 +138,7 @@ static void print_race(tuner *t, const bench_race *race, const bench_case *c)
         break;
     case BENCH_RACE_FAILED:
         bench_print(4, "%-62s  %snot tuned%s: %s\n", c->canonical, bench_colour_on(BENCH_WARN), bench_colour_off(),
-               race->reason);
+                    race->reason);
         break;
     default:
         break;
@@ -345,8 +344,7 @@ static int open_database(tuner *t, const char *wish)
     }
     const bool is_own = bench_database_path(bench_entry_text(t->device, "path"), wish, path, sizeof path);
     if (!path[0]) {
-        fprintf(stderr,
-                "clbench: no place for a database: neither HOME nor XDG_DATA_HOME nor HUSK_TUNING is set\n");
+        fprintf(stderr, "clbench: no place for a database: neither HOME nor XDG_DATA_HOME nor HUSK_TUNING is set\n");
         return BENCH_EXIT_ERROR;
     }
     if (!may_write(t, path, is_own, reason)) {

@@ -64,17 +64,16 @@ static size_t first_stranger(const json_t *entries)
 }
 
 // What was loaded as JSON, or why that failed: its entries. Takes over root.
-static json_t *take_entries(json_t *root, const json_error_t *error, const char *path,
-                            char reason[BENCH_REASON_TEXT])
+static json_t *take_entries(json_t *root, const json_error_t *error, const char *path, char reason[BENCH_REASON_TEXT])
 {
     json_t *entries = json_object_get(root, "entries"), *taken = NULL;
     const size_t stranger = first_stranger(entries);
     if (!root)
-        bench_explain(reason, BENCH_REASON_TEXT, "%.400s is no tuning database: line %d: %.200s", path,
-                      error->line, error->text);
+        bench_explain(reason, BENCH_REASON_TEXT, "%.400s is no tuning database: line %d: %.200s", path, error->line,
+                      error->text);
     else if (strcmp(bench_entry_text(root, "schema"), SCHEMA) || !json_is_array(entries))
-        bench_explain(reason, BENCH_REASON_TEXT,
-                      "%.400s is no tuning database: its schema is not \"" SCHEMA "\"", path);
+        bench_explain(reason, BENCH_REASON_TEXT, "%.400s is no tuning database: its schema is not \"" SCHEMA "\"",
+                      path);
     else if (stranger < json_array_size(entries)) // the library does not read them either
         bench_explain(reason, BENCH_REASON_TEXT, "%.400s is no tuning database: entry %zu is no object", path,
                       stranger);
@@ -134,9 +133,8 @@ bool bench_database_print(FILE *file, const json_t *entries)
 {
     bool good = fputs("{\"schema\": \"" SCHEMA "\",\n \"entries\": [", file) >= 0;
     for (size_t i = 0; good && i < json_array_size(entries); i++) {
-        good =
-            fputs(i ? ",\n  " : "\n  ", file) >= 0 &&
-            json_dumpf(json_array_get(entries, i), file, JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(6)) == 0;
+        good = fputs(i ? ",\n  " : "\n  ", file) >= 0 &&
+               json_dumpf(json_array_get(entries, i), file, JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(6)) == 0;
     }
     return good && fputs("\n ]}\n", file) >= 0;
 }
@@ -303,8 +301,7 @@ bool bench_database_save(bench_database *database, char reason[BENCH_REASON_TEXT
 
 static bool has_tuned(const json_t *entries, const json_t *like)
 {
-    static const char *const keys[] = {"device", "platform", "driver", "family",
-                                       "op",     "kernels",  "class",  NULL};
+    static const char *const keys[] = {"device", "platform", "driver", "family", "op", "kernels", "class", NULL};
     for (size_t i = 0; i < json_array_size(entries); i++) {
         const json_t *entry = json_array_get(entries, i);
         if (!strcmp(bench_entry_text(entry, "state"), "tuned") && agree(entry, like, keys))

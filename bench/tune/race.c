@@ -156,8 +156,8 @@ static bool drop(track *t, racer *r, bench_state state, const char *reason)
 }
 
 // Times of one run, in as many batches as fit into ns, at least so many; the shortest first. 0: it failed.
-static size_t sample(track *t, racer *r, int64_t batch, double ns, int least, double *values,
-                     bench_state *state, char reason[BENCH_REASON_TEXT])
+static size_t sample(track *t, racer *r, int64_t batch, double ns, int least, double *values, bench_state *state,
+                     char reason[BENCH_REASON_TEXT])
 {
     size_t count = 0;
     json_t *reply = ask(t, r,
@@ -404,8 +404,7 @@ static bench_race_verdict confirm(track *t, racer *leader, husk_ref_random *rand
 {
     double ratios[MAX_ROUNDS];
     ratios_of(t, leader, 0, ratios);
-    if (bench_race_judge(ratios, t->rounds) !=
-        BENCH_RACE_FASTER) // after so many rounds it is about the threshold
+    if (bench_race_judge(ratios, t->rounds) != BENCH_RACE_FASTER) // after so many rounds it is about the threshold
         return t->rounds == MAX_ROUNDS ? BENCH_RACE_NOT_FASTER : BENCH_RACE_OPEN;
     for (size_t i = 1; i < t->count; i++)
         t->racers[i].is_out = &t->racers[i] != leader;
@@ -422,8 +421,8 @@ static bool verify(track *t, racer *r)
 {
     bench_state state;
     char reason[BENCH_REASON_TEXT] = "";
-    json_t *reply = ask(t, r, json_pack("{s:s, s:I}", "do", "verify", "seed", (json_int_t)t->options->seed),
-                        &state, reason);
+    json_t *reply =
+        ask(t, r, json_pack("{s:s, s:I}", "do", "verify", "seed", (json_int_t)t->options->seed), &state, reason);
     bool passed = json_is_true(json_object_get(reply, "pass"));
     bool mistrusted = json_is_true(json_object_get(reply, "mistrusted"));
     if (reply && !passed) {
@@ -540,8 +539,7 @@ static bool line_up(track *t)
     return add_challengers(t);
 }
 
-void bench_race_run(bench_contestant *husk, const bench_case *c, const bench_race_options *options,
-                    bench_race *race)
+void bench_race_run(bench_contestant *husk, const bench_case *c, const bench_race_options *options, bench_race *race)
 {
     track t = {.husk = husk, .c = c, .options = options, .race = race, .start_ns = bench_now_ns()};
     memset(race, 0, sizeof *race);

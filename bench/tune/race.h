@@ -52,18 +52,13 @@ typedef struct bench_race {
     size_t problem_count;
 } bench_race;
 
-void bench_race_run(bench_contestant *husk, const bench_case *c, const bench_race_options *options,
-                    bench_race *race);
+void bench_race_run(bench_contestant *husk, const bench_case *c, const bench_race_options *options, bench_race *race);
 void bench_race_free(bench_race *race);
 
 /* What a challenger must reach: this much of the predicted one's time, at most. */
 #define BENCH_RACE_THRESHOLD 0.97
 
-typedef enum bench_race_verdict {
-    BENCH_RACE_OPEN,
-    BENCH_RACE_FASTER,
-    BENCH_RACE_NOT_FASTER
-} bench_race_verdict;
+typedef enum bench_race_verdict { BENCH_RACE_OPEN, BENCH_RACE_FASTER, BENCH_RACE_NOT_FASTER } bench_race_verdict;
 
 /*
  * A verdict from the ratios of paired rounds: faster where the 95% confidence interval of their median lies below the

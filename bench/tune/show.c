@@ -38,7 +38,7 @@ static void show_device(const json_t *entries, const json_t *device, const char 
 {
     bench_print(2, "%s, %s%s\n", bench_entry_text(device, "device"), bench_entry_text(device, "platform"), remark);
     bench_print(2, "driver %s; its family: %s\n", bench_entry_text(device, "driver"),
-           bench_entry_text(device, "family"));
+                bench_entry_text(device, "family"));
     size_t count = 0;
     for (size_t i = 0; i < json_array_size(entries); i++) {
         const json_t *entry = json_array_get(entries, i);

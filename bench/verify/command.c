@@ -103,8 +103,8 @@ static void verify_one(verification *v, const bench_case *c, const char *variant
         bench_shell_word(v->wish, device, sizeof device);
     bench_progress_clear();
     bench_print(8, "%s%s%s  %s  %s\n    clbench verify %s%s%s%s%s\n", bench_colour_on(BENCH_BAD),
-           bench_state_text(state), bench_colour_off(), variant ? variant : "(chosen)", check.reason,
-           c->canonical, variant ? " --variant " : "", variant ? variant : "", v->wish ? " -d " : "", device);
+                bench_state_text(state), bench_colour_off(), variant ? variant : "(chosen)", check.reason, c->canonical,
+                variant ? " --variant " : "", variant ? variant : "", v->wish ? " -d " : "", device);
     fflush(stdout);
 }
 
@@ -131,8 +131,8 @@ static void verify_case(verification *v, const bench_case *c)
         verify_one(v, c, NULL, &tallies[0]);
     for (size_t i = 0; i < MAX_VARIANTS && (variant = husk_op_variant(op, i)) && !bench_interrupted; i++) {
         size_t length = wanted ? strcspn(wanted, ":") : 0;
-        bool is_wanted = !wanted || !strcmp(wanted, "all") ||
-                         (strlen(variant) == length && !strncmp(variant, wanted, length));
+        bool is_wanted =
+            !wanted || !strcmp(wanted, "all") || (strlen(variant) == length && !strncmp(variant, wanted, length));
         if (wanted && !strcmp(wanted, "all"))
             verify_configurations(v, c, variant, &tallies[i + 1]);
         else if (is_wanted)

@@ -64,8 +64,8 @@ static const char *verdict_of(const bench_check *check)
     }
 }
 
-void bench_verify_results_add(bench_verify_results *r, const bench_case *c, const char *op,
-                              const char *variant, const bench_check *check, double seconds)
+void bench_verify_results_add(bench_verify_results *r, const bench_case *c, const char *op, const char *variant,
+                              const bench_check *check, double seconds)
 {
     const size_t count = json_array_size(r->devices);
     json_t *results = count ? json_object_get(json_array_get(r->devices, count - 1), "results") : NULL;
@@ -128,8 +128,8 @@ static void count(const json_t *device, const char *verdict, size_t *found)
 
 static void write_json(const bench_verify_results *r, FILE *file)
 {
-    json_t *document = json_pack("{s:s, s:s, s:O}", "schema", "clbench-verify/1", "husk_version",
-                                 HUSK_VERSION_STRING, "devices", r->devices);
+    json_t *document = json_pack("{s:s, s:s, s:O}", "schema", "clbench-verify/1", "husk_version", HUSK_VERSION_STRING,
+                                 "devices", r->devices);
     if (document)
         json_dumpf(document, file,
                    JSON_INDENT(1) | JSON_REAL_PRECISION(10)); // what fails is found when it is closed

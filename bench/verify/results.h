@@ -24,8 +24,8 @@ void bench_verify_results_device(bench_verify_results *results, const json_t *de
 /* One that could not be opened, and why: a result of it, an error, so that nobody takes silence for success. */
 void bench_verify_results_unopened(bench_verify_results *results, const char *wish, const char *why);
 /* variant: NULL stands for the library's own choice. */
-void bench_verify_results_add(bench_verify_results *results, const bench_case *c, const char *op,
-                              const char *variant, const bench_check *check, double seconds);
+void bench_verify_results_add(bench_verify_results *results, const bench_case *c, const char *op, const char *variant,
+                              const bench_check *check, double seconds);
 void bench_verify_results_free(bench_verify_results *results);
 
 /* False where not all could be written, or something is missing; then a word is on stderr. "-" is stdout. */

@@ -46,19 +46,19 @@ typedef struct bench_prepare_options {
 typedef struct bench_details {
     const char *variant; /* the algorithm that runs, such as "winograd_4x4" or "jit:avx512_core"; or NULL */
     const char *configuration; /* or NULL */
-    const char *choice;        /* who chose them: husk_choice_text; or NULL */
-    double executed_flops;     /* operations that a run executes; 0: as bench_case_flops */
-    double error_factor;       /* the algorithm's own bound, as husk_plan_error_factor; 0: the operator's */
-    double widening;           /* of rnn's gradients by own states: what the bounds are multiplied with; 0: nothing */
-    uint64_t workspace;        /* bytes of scratch memory, 0 where unknown */
-    uint64_t build_ns;         /* time that prepare() spent in building programs or primitives */
-    uint64_t builds;           /* programs compiled by it */
-    uint64_t cache_loads;      /* programs loaded from a cache by it */
-    bool on_device;            /* runs on the OpenCL device; transfers are not in its time */
+    const char *choice; /* who chose them: husk_choice_text; or NULL */
+    double executed_flops; /* operations that a run executes; 0: as bench_case_flops */
+    double error_factor; /* the algorithm's own bound, as husk_plan_error_factor; 0: the operator's */
+    double widening; /* of rnn's gradients by own states: what the bounds are multiplied with; 0: nothing */
+    uint64_t workspace; /* bytes of scratch memory, 0 where unknown */
+    uint64_t build_ns; /* time that prepare() spent in building programs or primitives */
+    uint64_t builds; /* programs compiled by it */
+    uint64_t cache_loads; /* programs loaded from a cache by it */
+    bool on_device; /* runs on the OpenCL device; transfers are not in its time */
 } bench_details;
 
 typedef struct bench_contender {
-    const char *name;        /* as in --baseline: "onednn" */
+    const char *name; /* as in --baseline: "onednn" */
     const char *description; /* one line: "oneDNN, the CPU library of Intel and Arm" */
 
     bench_answer (*open)(const bench_open_options *options, void **session, char reason[BENCH_REASON_TEXT]);
@@ -82,8 +82,7 @@ typedef struct bench_contender {
      * contender has no such operator or option.
      */
     bench_answer (*prepare)(void *session, const bench_case *c, const bench_data *data,
-                            const bench_prepare_options *options, void **state,
-                            char reason[BENCH_REASON_TEXT]);
+                            const bench_prepare_options *options, void **state, char reason[BENCH_REASON_TEXT]);
     void (*release)(void *state);
     void (*details)(void *state, bench_details *details);
 

@@ -59,8 +59,8 @@ bench_answer bench_run_guarded(const bench_guarded *guarded, bench_guarded_resul
         return BENCH_OK;
     if (!bench_output_make(guarded->c, guarded->data, &result->output, reason))
         return BENCH_ERROR;
-    bench_answer answer = guarded->contender->prepare(guarded->session, guarded->c, guarded->data, &options, &state,
-                                                      result->absent);
+    bench_answer answer =
+        guarded->contender->prepare(guarded->session, guarded->c, guarded->data, &options, &state, result->absent);
     if (answer == BENCH_LOST)
         snprintf(reason, BENCH_REASON_TEXT, "%s", result->absent);
     if (answer != BENCH_OK)

@@ -36,8 +36,7 @@ static bench_answer explain(const husk_error *error, husk_status status, char re
     return status == HUSK_DEVICE_LOST ? BENCH_LOST : BENCH_ERROR;
 }
 
-static bench_answer explain_queue(const bench_husk_job *job, husk_status status,
-                                  char reason[BENCH_REASON_TEXT])
+static bench_answer explain_queue(const bench_husk_job *job, husk_status status, char reason[BENCH_REASON_TEXT])
 {
     return explain(husk_queue_error(job->queue), status, reason);
 }
@@ -53,8 +52,7 @@ static void take_log(void *user, husk_log_level level, const char *text)
 }
 
 // A failed open leaves a session too: its list and notes explain the failure.
-static bench_answer husk_open(const bench_open_options *options, void **session,
-                              char reason[BENCH_REASON_TEXT])
+static bench_answer husk_open(const bench_open_options *options, void **session, char reason[BENCH_REASON_TEXT])
 {
     bench_husk_session *s = calloc(1, sizeof *s);
     *session = s;
@@ -100,8 +98,7 @@ static const char *husk_form(void *session, const bench_case *c, size_t index)
     return husk_op_variant(bench_op_row(c), index);
 }
 
-static bool tensor_from(husk_context *context, const bench_array *array, husk_tensor *tensor,
-                        husk_error *error)
+static bool tensor_from(husk_context *context, const bench_array *array, husk_tensor *tensor, husk_error *error)
 {
     *tensor = (husk_tensor){.dtype = array->dtype, .rank = array->rank};
     memcpy(tensor->shape, array->shape, sizeof tensor->shape);
@@ -139,16 +136,14 @@ static bool make_layers(bench_husk_job *job, bench_husk_set *set)
         return false;
     for (size_t i = 0; i < count; i++) {
         const bench_rnn_weights *from = &job->data->layers[i];
-        const bench_array *const arrays[] = {&from->input, &from->hidden, &from->input_bias,
-                                             &from->hidden_bias};
+        const bench_array *const arrays[] = {&from->input, &from->hidden, &from->input_bias, &from->hidden_bias};
         husk_tensor *to = set->layer_tensors + 4 * i;
         for (size_t k = 0; k < 4; k++) {
             if (!tensor_from(job->context, arrays[k], &to[k], &job->error) ||
                 upload(job->queue, arrays[k], &to[k]) != HUSK_OK)
                 return false;
         }
-        set->layer_weights[i] =
-            (husk_rnn_weights){&to[0], &to[1], bench_optional(&to[2]), bench_optional(&to[3])};
+        set->layer_weights[i] = (husk_rnn_weights){&to[0], &to[1], bench_optional(&to[2]), bench_optional(&to[3])};
     }
     return true;
 }
@@ -166,8 +161,7 @@ static bool make_set(bench_husk_job *job, bench_husk_set *set, const bench_outpu
         husk_tensor *tensor;
     } operands[] = {
         {&data->x, &set->x},   {&data->w, &set->w},   {&data->bias, &set->bias},       {&data->y, &set->y},
-        {&data->h0, &set->h0}, {&data->c0, &set->c0}, {&data->lengths, &set->lengths},
-        {&data->dy, &set->dy},
+        {&data->h0, &set->h0}, {&data->c0, &set->c0}, {&data->lengths, &set->lengths}, {&data->dy, &set->dy},
     };
     for (size_t i = 0; i < sizeof operands / sizeof *operands; i++) {
         if (!make_operand(job, operands[i].array, operands[i].tensor))
@@ -182,8 +176,8 @@ static bool make_set(bench_husk_job *job, bench_husk_set *set, const bench_outpu
 
 static void release_set(bench_husk_set *set, int64_t layers)
 {
-    husk_tensor *const tensors[] = {&set->x,  &set->w,  &set->bias, &set->y,   &set->indices,
-                                    &set->h0, &set->c0, &set->h_n,  &set->c_n, &set->lengths, &set->dy};
+    husk_tensor *const tensors[] = {&set->x,  &set->w,   &set->bias, &set->y,       &set->indices, &set->h0,
+                                    &set->c0, &set->h_n, &set->c_n,  &set->lengths, &set->dy};
     for (size_t i = 0; i < sizeof tensors / sizeof *tensors; i++)
         husk_buffer_release(tensors[i]->buffer);
     for (size_t i = 0; i < BENCH_SAVED; i++)
@@ -237,11 +231,9 @@ static bench_answer make_sets(bench_husk_job *job, char reason[BENCH_REASON_TEXT
 static bool is_supported(const bench_case *c, char reason[BENCH_REASON_TEXT])
 {
     if (c->dtype != HUSK_F32 && !bench_op_get(c->op)->narrows)
-        return bench_explain(reason, BENCH_REASON_TEXT, "dtype=%s is not there yet",
-                             husk_dtype_name(c->dtype));
+        return bench_explain(reason, BENCH_REASON_TEXT, "dtype=%s is not there yet", husk_dtype_name(c->dtype));
     if (!bench_op_row(c))
-        return bench_explain(reason, BENCH_REASON_TEXT, "dir=%s is not there yet",
-                             bench_direction_text(c->dir));
+        return bench_explain(reason, BENCH_REASON_TEXT, "dir=%s is not there yet", bench_direction_text(c->dir));
     return true;
 }
 
@@ -254,8 +246,7 @@ static bench_answer begin_guards(bench_husk_job *job, char reason[BENCH_REASON_T
 }
 
 static bench_answer husk_prepare(void *session, const bench_case *c, const bench_data *data,
-                                 const bench_prepare_options *options, void **state,
-                                 char reason[BENCH_REASON_TEXT])
+                                 const bench_prepare_options *options, void **state, char reason[BENCH_REASON_TEXT])
 {
     bench_husk_session *session_ = session;
     *state = NULL;
@@ -282,8 +273,7 @@ static bench_answer husk_prepare(void *session, const bench_case *c, const bench
     if (answer == BENCH_OK)
         answer = make_sets(job, reason);
     const bench_op *op = bench_op_get(c->op);
-    husk_status status =
-        answer == BENCH_OK && op->husk_prepare && c->packed ? op->husk_prepare(job) : HUSK_OK;
+    husk_status status = answer == BENCH_OK && op->husk_prepare && c->packed ? op->husk_prepare(job) : HUSK_OK;
     if (status != HUSK_OK)
         answer = explain(&job->error, status, reason);
     if (job->packed)

@@ -36,8 +36,7 @@ static bool find_rounds(bench_meter *m, double wanted_ns, cl_int *rounds, char r
     if (!set_fma(m, 1, reason) || !bench_meter_time(m, m->fma, bench_meter_groups(m), &ns, NULL, reason))
         return false;
     for (*rounds = 256; *rounds < 1 << 26; *rounds *= 2) {
-        if (!set_fma(m, *rounds, reason) ||
-            !bench_meter_time(m, m->fma, bench_meter_groups(m), &ns, NULL, reason))
+        if (!set_fma(m, *rounds, reason) || !bench_meter_time(m, m->fma, bench_meter_groups(m), &ns, NULL, reason))
             return false;
         if (ns > wanted_ns / 4 && !bench_meter_time(m, m->fma, bench_meter_groups(m), &again, NULL, reason))
             return false;
@@ -98,8 +97,8 @@ static bool time_move(bench_meter *m, int kind, size_t bytes, cl_int rounds, dou
     error |= clSetKernelArg(kernel, 2, sizeof vectors, &vectors);
     error |= clSetKernelArg(kernel, 3, sizeof rounds, &rounds);
     error |= clSetKernelArg(kernel, 4, sizeof step, &step);
-    *moved = bench_move_kinds[kind].buffers * (double)vectors * (double)groups * (double)sizeof(cl_float) *
-             m->vector * rounds;
+    *moved = bench_move_kinds[kind].buffers * (double)vectors * (double)groups * (double)sizeof(cl_float) * m->vector *
+             rounds;
     return !bench_meter_failed(error, "clSetKernelArg", reason) &&
            bench_meter_time(m, kernel, groups, ns, NULL, reason);
 }
@@ -157,14 +156,12 @@ static bool measure_copy(bench_meter *m, bool quick, bench_peaks *peaks, char re
     for (int i = 0; i < BENCH_COPY_SIZES && sizes[i] <= 2 * m->buffer_bytes; i++) {
         double best = 0;
         for (int kind = 0; kind < BENCH_MOVES; kind++) {
-            if (sizes[i] >= bench_move_kinds[kind].from_bytes &&
-                !measure_move(m, kind, quick, sizes[i], &best, reason))
+            if (sizes[i] >= bench_move_kinds[kind].from_bytes && !measure_move(m, kind, quick, sizes[i], &best, reason))
                 return false;
         }
         peaks->copy[peaks->copy_count].bytes = (double)sizes[i];
         peaks->copy[peaks->copy_count++].gbytes_per_s = best;
-        if ((double)sizes[i] / best >
-            MAX_COPY_NS) // the next would take several times as long: a very slow device
+        if ((double)sizes[i] / best > MAX_COPY_NS) // the next would take several times as long: a very slow device
             break;
     }
     return true;
@@ -196,8 +193,7 @@ bool bench_meter_trust(bench_meter *m, double *ratio, char reason[BENCH_REASON_T
         return false;
     cl_int rounds = m->sentinel_rounds < 1 << 27 ? 6 * m->sentinel_rounds : m->sentinel_rounds;
     for (int attempt = 0; attempt < 3; attempt++) {
-        if (!set_fma(m, rounds, reason) ||
-            !bench_meter_time(m, m->fma, bench_meter_groups(m), &ns, &by_event, reason))
+        if (!set_fma(m, rounds, reason) || !bench_meter_time(m, m->fma, bench_meter_groups(m), &ns, &by_event, reason))
             return false;
         *ratio = by_event / ns;
         if (*ratio > 0.8 && *ratio < 1.25)
@@ -215,14 +211,12 @@ static bool do_arithmetic(bench_meter *m, const bench_peaks_wish *wish, bench_pe
            bench_meter_arithmetic(m, wish->quick, wish->arithmetic, peaks, reason);
 }
 
-static bool do_memory(bench_meter *m, const bench_peaks_wish *wish, bench_peaks *peaks,
-                      char reason[BENCH_REASON_TEXT])
+static bool do_memory(bench_meter *m, const bench_peaks_wish *wish, bench_peaks *peaks, char reason[BENCH_REASON_TEXT])
 {
     return measure_copy(m, wish->quick, peaks, reason);
 }
 
-static bool do_clock(bench_meter *m, const bench_peaks_wish *wish, bench_peaks *peaks,
-                     char reason[BENCH_REASON_TEXT])
+static bool do_clock(bench_meter *m, const bench_peaks_wish *wish, bench_peaks *peaks, char reason[BENCH_REASON_TEXT])
 {
     (void)wish;
     return measure_launch(m, peaks, reason) && bench_meter_trust(m, &peaks->trust_ratio, reason) &&
@@ -235,8 +229,7 @@ static bool do_transfers(bench_meter *m, const bench_peaks_wish *wish, bench_pea
     return wish->quick || (bench_meter_local(m, peaks, reason) && bench_meter_transfers(m, peaks, reason));
 }
 
-static bool do_engines(bench_meter *m, const bench_peaks_wish *wish, bench_peaks *peaks,
-                       char reason[BENCH_REASON_TEXT])
+static bool do_engines(bench_meter *m, const bench_peaks_wish *wish, bench_peaks *peaks, char reason[BENCH_REASON_TEXT])
 {
     (void)reason;
     if (!wish->quick)
@@ -249,10 +242,8 @@ static const struct {
     double seconds, quick_seconds; // on a CPU of two cores, programs compiled before
     bool (*measure)(bench_meter *, const bench_peaks_wish *, bench_peaks *, char[BENCH_REASON_TEXT]);
 } parts[] = {
-    {"arithmetic", 1, 0.4, do_arithmetic},
-    {"memory and caches", 1.5, 0.7, do_memory},
-    {"launches and the clock", 0.2, 0.2, do_clock},
-    {"local memory and transfers", 0.5, 0, do_transfers},
+    {"arithmetic", 1, 0.4, do_arithmetic},          {"memory and caches", 1.5, 0.7, do_memory},
+    {"launches and the clock", 0.2, 0.2, do_clock}, {"local memory and transfers", 0.5, 0, do_transfers},
     {"matrix engines", 2, 0, do_engines},
 };
 
@@ -264,8 +255,7 @@ const char *bench_peaks_part(size_t index, bool quick, double *seconds)
     return parts[index].what;
 }
 
-bool bench_meter_peaks(bench_meter *m, const bench_peaks_wish *wish, bench_peaks *peaks,
-                       char reason[BENCH_REASON_TEXT])
+bool bench_meter_peaks(bench_meter *m, const bench_peaks_wish *wish, bench_peaks *peaks, char reason[BENCH_REASON_TEXT])
 {
     const size_t count = sizeof parts / sizeof *parts;
     bool good = true;

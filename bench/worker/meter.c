@@ -17,8 +17,8 @@ const bench_move_kind bench_move_kinds[BENCH_MOVES] = {
 bool bench_meter_failed(cl_int error, const char *call, char reason[BENCH_REASON_TEXT])
 {
     if (error != CL_SUCCESS)
-        snprintf(reason, BENCH_REASON_TEXT, "measuring the device's peaks: %s failed with OpenCL error %d",
-                 call, error);
+        snprintf(reason, BENCH_REASON_TEXT, "measuring the device's peaks: %s failed with OpenCL error %d", call,
+                 error);
     return error != CL_SUCCESS;
 }
 
@@ -53,8 +53,7 @@ static bool build(bench_meter *m, cl_device_id device, unsigned wanted, char rea
     char options[128];
     cl_int error = CL_INVALID_PROGRAM;
     // Asked of the library, which asks the device: a compiler that does not know its processor's name says less.
-    const bool has_dot = (wanted & 1u << BENCH_PEAK_I8) &&
-                         husk_context_has(m->husk, HUSK_FEATURE_DOT_I8);
+    const bool has_dot = (wanted & 1u << BENCH_PEAK_I8) && husk_context_has(m->husk, HUSK_FEATURE_DOT_I8);
     snprintf(options, sizeof options, "-cl-std=CL1.2 -DVW=%d -DWG=%d%s%s%s", m->vector, m->group,
              m->traits->has_f64 ? " -DHAS_F64" : "", m->traits->has_f16 ? " -DHAS_F16" : "",
              has_dot ? " -DHAS_DOT" : "");
@@ -105,12 +104,10 @@ static bool make_buffers(bench_meter *m, char reason[BENCH_REASON_TEXT])
 
 static void make_more(bench_meter *m)
 {
-    static const char *const names[BENCH_ARITHMETICS] = {"husk_bench_fma_f64", "husk_bench_fma_f16",
-                                                         "husk_bench_dot"};
+    static const char *const names[BENCH_ARITHMETICS] = {"husk_bench_fma_f64", "husk_bench_fma_f16", "husk_bench_dot"};
     cl_int error;
     for (int i = 0; i < BENCH_ARITHMETICS; i++)
-        m->arithmetic[i] =
-            clCreateKernel(m->program, names[i], &error); // NULL where it is not in the program
+        m->arithmetic[i] = clCreateKernel(m->program, names[i], &error); // NULL where it is not in the program
     if (m->traits->local_memory >= BENCH_LOCAL_BYTES)
         m->local = clCreateKernel(m->program, "husk_bench_local", &error);
 }

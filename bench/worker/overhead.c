@@ -83,13 +83,11 @@ static json_t *measure_job(bench_husk_job *job, char reason[BENCH_REASON_TEXT])
     }
     json_t *result = NULL;
     if (good)
-        result =
-            json_pack("{s:s, s:I, s:f, s:f, s:f}", "case", job->c->canonical, "launches",
-                      (json_int_t)bench_tape_launches(tape), "immediate_ns", bench_median(immediate, ROUNDS),
-                      "bare_ns", bench_median(bare, ROUNDS), "overhead_ns", bench_median(difference, ROUNDS));
+        result = json_pack("{s:s, s:I, s:f, s:f, s:f}", "case", job->c->canonical, "launches",
+                           (json_int_t)bench_tape_launches(tape), "immediate_ns", bench_median(immediate, ROUNDS),
+                           "bare_ns", bench_median(bare, ROUNDS), "overhead_ns", bench_median(difference, ROUNDS));
     else
-        bench_explain(reason, BENCH_REASON_TEXT, "%s: %.800s", job->c->canonical,
-                      husk_queue_error(job->queue)->text);
+        bench_explain(reason, BENCH_REASON_TEXT, "%s: %.800s", job->c->canonical, husk_queue_error(job->queue)->text);
     bench_tape_free(tape);
     return result;
 }

@@ -23,21 +23,20 @@ static void put(json_t *object, const char *key, double value)
 
 json_t *bench_peaks_json(const bench_peaks *peaks)
 {
-    json_t *reply = json_object(), *copy = json_array(), *arithmetic = json_object(),
-           *transfers = json_object(), *engines = json_array();
+    json_t *reply = json_object(), *copy = json_array(), *arithmetic = json_object(), *transfers = json_object(),
+           *engines = json_array();
     json_object_set_new(reply, "fma_gflops", json_real(peaks->fma_gflops));
     put(arithmetic, "f32", peaks->fma_gflops);
     for (int i = 0; i < BENCH_ARITHMETICS; i++)
         put(arithmetic, bench_arithmetic_name((bench_arithmetic)i), peaks->arithmetic[i]);
     json_object_set_new(reply, "arithmetic", arithmetic);
     for (int i = 0; i < peaks->engine_count; i++)
-        json_array_append_new(engines,
-                              json_pack("{s:s, s:s, s:f}", "name", peaks->engines[i].name, "dtype",
-                                        peaks->engines[i].dtype, "gflops", peaks->engines[i].gflops));
+        json_array_append_new(engines, json_pack("{s:s, s:s, s:f}", "name", peaks->engines[i].name, "dtype",
+                                                 peaks->engines[i].dtype, "gflops", peaks->engines[i].gflops));
     json_object_set_new(reply, "engines", engines);
     for (int i = 0; i < peaks->copy_count; i++)
-        json_array_append_new(copy, json_pack("{s:f, s:f}", "bytes", peaks->copy[i].bytes, "gbytes_per_s",
-                                              peaks->copy[i].gbytes_per_s));
+        json_array_append_new(
+            copy, json_pack("{s:f, s:f}", "bytes", peaks->copy[i].bytes, "gbytes_per_s", peaks->copy[i].gbytes_per_s));
     json_object_set_new(reply, "copy", copy);
     put(reply, "local_gbytes_per_s", peaks->local_gbytes_per_s);
     for (int i = 0; i < BENCH_TRANSFERS; i++)

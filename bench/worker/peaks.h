@@ -14,12 +14,7 @@
 #define BENCH_ENGINE_PEAKS 8
 
 /* Arithmetic beside f32. i8: products of bytes, added up in 32 bits. */
-typedef enum bench_arithmetic {
-    BENCH_PEAK_F64,
-    BENCH_PEAK_F16,
-    BENCH_PEAK_I8,
-    BENCH_ARITHMETICS
-} bench_arithmetic;
+typedef enum bench_arithmetic { BENCH_PEAK_F64, BENCH_PEAK_F16, BENCH_PEAK_I8, BENCH_ARITHMETICS } bench_arithmetic;
 
 /* Between host and device. Pinned: from memory that the driver has allocated. */
 typedef enum bench_transfer {
@@ -32,8 +27,7 @@ typedef enum bench_transfer {
 
 typedef struct bench_peaks {
     double fma_gflops; /* f32 */
-    double arithmetic
-        [BENCH_ARITHMETICS]; /* 10^9 operations a second; 0: the device has none, or it was not asked */
+    double arithmetic[BENCH_ARITHMETICS]; /* 10^9 operations a second; 0: the device has none, or it was not asked */
     struct {
         double bytes;        /* working set: both buffers together */
         double gbytes_per_s; /* read and written */

@@ -30,8 +30,7 @@ static int width_of(const bench_meter *m, bench_arithmetic which)
     return m->vector;
 }
 
-static bool set_arithmetic(bench_meter *m, bench_arithmetic which, cl_int rounds,
-                           char reason[BENCH_REASON_TEXT])
+static bool set_arithmetic(bench_meter *m, bench_arithmetic which, cl_int rounds, char reason[BENCH_REASON_TEXT])
 {
     const cl_float factor = 0.999f, term = 0.001f;
     const cl_int bytes = 0x01020304;
@@ -45,8 +44,7 @@ static bool set_arithmetic(bench_meter *m, bench_arithmetic which, cl_int rounds
 }
 
 // Rounds that make a launch last long enough to be timed; ns is the time of the last.
-static bool lengthen(bench_meter *m, bench_arithmetic which, cl_int *rounds, double *ns,
-                     char reason[BENCH_REASON_TEXT])
+static bool lengthen(bench_meter *m, bench_arithmetic which, cl_int *rounds, double *ns, char reason[BENCH_REASON_TEXT])
 {
     const size_t groups = bench_meter_groups(m);
     for (*rounds = 1; *rounds < 1 << 26; *rounds *= 4) { // the first launch may compile
@@ -67,15 +65,14 @@ static bool measure_one(bench_meter *m, bench_arithmetic which, bool quick, doub
     double ns = 0;
     if (!lengthen(m, which, &rounds, &ns, reason))
         return false;
-    if (which == BENCH_PEAK_I8 && bench_meter_failed(clEnqueueReadBuffer(m->queue, m->to, CL_TRUE, 0,
-                                                                         sizeof lane, &lane, 0, NULL, NULL),
-                                                     "clEnqueueReadBuffer", reason))
+    if (which == BENCH_PEAK_I8 &&
+        bench_meter_failed(clEnqueueReadBuffer(m->queue, m->to, CL_TRUE, 0, sizeof lane, &lane, 0, NULL, NULL),
+                           "clEnqueueReadBuffer", reason))
         return false;
     for (int i = 0; i < (quick ? 3 : 6); i++) {
         if (!bench_meter_time(m, m->arithmetic[which], groups, &ns, NULL, reason))
             return false;
-        const double operations =
-            (double)lane * ROUND_CHAINS * rounds * width_of(m, which) * m->group * (double)groups;
+        const double operations = (double)lane * ROUND_CHAINS * rounds * width_of(m, which) * m->group * (double)groups;
         *gops = operations / ns > *gops ? operations / ns : *gops;
     }
     return true;
@@ -113,8 +110,7 @@ bool bench_meter_local(bench_meter *m, bench_peaks *peaks, char reason[BENCH_REA
             continue;
         }
         repeats++;
-        peaks->local_gbytes_per_s =
-            bytes / ns > peaks->local_gbytes_per_s ? bytes / ns : peaks->local_gbytes_per_s;
+        peaks->local_gbytes_per_s = bytes / ns > peaks->local_gbytes_per_s ? bytes / ns : peaks->local_gbytes_per_s;
     }
     return true;
 }
@@ -154,12 +150,11 @@ bool bench_meter_transfers(bench_meter *m, bench_peaks *peaks, char reason[BENCH
     }
     free(pageable);
     cl_mem owner =
-        good ? clCreateBuffer(m->context, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, bytes, NULL, &error)
-             : NULL;
+        good ? clCreateBuffer(m->context, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, bytes, NULL, &error) : NULL;
     if (!owner) // it has no such memory: that is no failure
         return good;
-    void *pinned = clEnqueueMapBuffer(m->queue, owner, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0, bytes, 0, NULL,
-                                      NULL, &error);
+    void *pinned =
+        clEnqueueMapBuffer(m->queue, owner, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0, bytes, 0, NULL, NULL, &error);
     if (pinned) {
         memset(pinned, 1, bytes);
         good = time_transfers(m, pinned, bytes, true, peaks, reason);

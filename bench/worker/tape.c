@@ -14,8 +14,8 @@
 #endif
 
 typedef cl_int (*set_function)(cl_kernel, cl_uint, size_t, const void *);
-typedef cl_int (*enqueue_function)(cl_command_queue, cl_kernel, cl_uint, const size_t *, const size_t *,
-                                   const size_t *, cl_uint, const cl_event *, cl_event *);
+typedef cl_int (*enqueue_function)(cl_command_queue, cl_kernel, cl_uint, const size_t *, const size_t *, const size_t *,
+                                   cl_uint, const cl_event *, cl_event *);
 
 // An argument, or a launch (queue is not NULL).
 typedef struct step {
@@ -103,18 +103,17 @@ cl_int clSetKernelArg(cl_kernel kernel, cl_uint index, size_t size, const void *
     return atomic_load_explicit(&real_set, memory_order_relaxed)(kernel, index, size, value);
 }
 
-cl_int clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel, cl_uint dimensions,
-                              const size_t *offset, const size_t *global, const size_t *local,
-                              cl_uint event_count, const cl_event *events, cl_event *event)
+cl_int clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel, cl_uint dimensions, const size_t *offset,
+                              const size_t *global, const size_t *local, cl_uint event_count, const cl_event *events,
+                              cl_event *event)
 {
     if (!atomic_load_explicit(&real_enqueue, memory_order_relaxed))
         find_real();
     bench_tape *tape = atomic_load_explicit(&recorder, memory_order_relaxed);
     if (tape)
         keep_launch(tape, queue, kernel, dimensions, global, local);
-    return atomic_load_explicit(&real_enqueue, memory_order_relaxed)(queue, kernel, dimensions, offset,
-                                                                     global, local, event_count, events,
-                                                                     event);
+    return atomic_load_explicit(&real_enqueue, memory_order_relaxed)(queue, kernel, dimensions, offset, global, local,
+                                                                     event_count, events, event);
 }
 
 bench_tape *bench_tape_record(void)

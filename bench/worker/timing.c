@@ -60,8 +60,7 @@ json_t *bench_worker_warm(bench_worker *w, json_t *request)
     double group[5], before = 0;
     bool settled = false;
     int in_group = 0;
-    while (answer == BENCH_OK && bench_now_ns() - start < limit &&
-           !(settled && bench_now_ns() - start >= wanted)) {
+    while (answer == BENCH_OK && bench_now_ns() - start < limit && !(settled && bench_now_ns() - start >= wanted)) {
         answer = time_batch(w, state, batch, &ns);
         group[in_group++] = (double)ns;
         if (in_group < 5)
@@ -92,8 +91,7 @@ json_t *bench_worker_sample(bench_worker *w, json_t *request)
     const uint64_t busy = bench_process_cpu_ns();
     uint64_t start = bench_now_ns(), ns = 0;
     batch = batch < 1 ? 1 : batch;
-    for (int64_t i = 0;
-         answer == BENCH_OK && i < MOST_SAMPLES && (i < least || bench_now_ns() - start < wanted); i++) {
+    for (int64_t i = 0; answer == BENCH_OK && i < MOST_SAMPLES && (i < least || bench_now_ns() - start < wanted); i++) {
         answer = time_batch(w, state, batch, &ns);
         json_array_append_new(samples, json_real((double)ns / (double)batch));
     }

@@ -24,9 +24,8 @@ static json_t *candidates_json(bench_husk_session *s, const husk_plan *plan, hus
     for (size_t i = 0; i < count && i < MAX_CANDIDATES; i++) {
         char form[128];
         snprintf(form, sizeof form, "%s:%s", candidates[i].variant, candidates[i].configuration);
-        json_array_append_new(list,
-                              json_pack("{s:s, s:f, s:b}", "variant", form, "predicted_ns",
-                                        candidates[i].predicted_ns, "foreign", candidates[i].is_foreign));
+        json_array_append_new(list, json_pack("{s:s, s:f, s:b}", "variant", form, "predicted_ns",
+                                              candidates[i].predicted_ns, "foreign", candidates[i].is_foreign));
     }
     return list;
 }
@@ -49,8 +48,7 @@ json_t *bench_tuning_json(bench_husk_session *s, char reason[BENCH_REASON_TEXT])
         put_text(reply, "kernels", key->kernels);
         put_text(reply, "path", key->path);
         put_text(reply, "predicted", key->variant);
-        json_object_set_new(reply, "candidates",
-                            key->op[0] ? candidates_json(s, plan, &error) : json_array());
+        json_object_set_new(reply, "candidates", key->op[0] ? candidates_json(s, plan, &error) : json_array());
         put_text(reply, "answer", "ok");
     } else {
         bench_explain(reason, BENCH_REASON_TEXT, "%.900s", error.text);

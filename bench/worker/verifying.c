@@ -58,8 +58,7 @@ static bench_answer read_result(bench_worker *w, void *state, bench_output *outp
 }
 
 // Integers of which samples alone were compared: one more run, from other poison, tells what is not written at all.
-static bench_answer find_unwritten(bench_worker *w, void *state, const bench_output *first,
-                                   bench_verdict *verdict)
+static bench_answer find_unwritten(bench_worker *w, void *state, const bench_output *first, bench_verdict *verdict)
 {
     bench_output second = {0};
     if (!bench_output_make(&w->c, &w->data, &second, w->reason))
@@ -81,8 +80,7 @@ static bench_answer find_unwritten(bench_worker *w, void *state, const bench_out
 static bool begins_with_numbers(const bench_array *y)
 {
     const husk_ref_array view = bench_ref_array(y);
-    const bool is_real =
-        y->dtype == HUSK_F32 || y->dtype == HUSK_F64 || y->dtype == HUSK_F16 || y->dtype == HUSK_BF16;
+    const bool is_real = y->dtype == HUSK_F32 || y->dtype == HUSK_F64 || y->dtype == HUSK_F16 || y->dtype == HUSK_BF16;
     for (int64_t i = 0; is_real && y->data && i < y->count; i++) {
         if (!isnan(husk_ref_load(&view, i)))
             return true;
@@ -110,8 +108,8 @@ static bench_answer find_repeats(bench_worker *w, void *state, const json_t *req
         answer = compare(w, state, request, &output, &second);
     if (answer == BENCH_OK && !second.pass) {
         verdict->pass = false;
-        snprintf(verdict->text, sizeof verdict->text,
-                 "the first run is right, and the one after it is not: %.400s", second.text);
+        snprintf(verdict->text, sizeof verdict->text, "the first run is right, and the one after it is not: %.400s",
+                 second.text);
     } else if (answer == BENCH_OK && !builds_up) {
         char text[20];
         snprintf(text, sizeof text, "%016" PRIx64, expected);
@@ -122,17 +120,16 @@ static bench_answer find_repeats(bench_worker *w, void *state, const json_t *req
 }
 
 // With guards around its memory: the same bits, or what is right, too.
-static bench_answer run_guarded(bench_worker *w, void *state, const json_t *request, uint64_t expected,
-                                char *found, bench_verdict *verdict, json_t *reply)
+static bench_answer run_guarded(bench_worker *w, void *state, const json_t *request, uint64_t expected, char *found,
+                                bench_verdict *verdict, json_t *reply)
 {
     const char *form = w->forms[json_integer_value(json_object_get(request, "slot"))];
     bench_details details = {0};
     bench_guarded_result result;
     bench_verdict second = {.pass = true};
     w->contender->details(state, &details);
-    const bench_guarded guarded =
-        {w->contender,    w->session,           &w->c, &w->data, *form ? form : NULL,
-         details.variant, details.configuration};
+    const bench_guarded guarded = {w->contender,    w->session,           &w->c, &w->data, *form ? form : NULL,
+                                   details.variant, details.configuration};
     bench_answer answer = bench_run_guarded(&guarded, &result, w->reason);
     const bool is_there = answer == BENCH_OK && !result.absent[0];
     if (is_there && verdict->pass && !result.found[0] && bench_output_fingerprint(&result.output) != expected)
@@ -168,8 +165,7 @@ static bench_answer find_writes(bench_worker *w, void *state, const json_t *requ
         answer = run_guarded(w, state, request, expected, found, verdict, reply);
     if (answer == BENCH_OK && *found) {
         const size_t length = verdict->pass ? 0 : strlen(verdict->text);
-        snprintf(verdict->text + length, sizeof verdict->text - length, "%s%.500s", length ? "; " : "",
-                 found);
+        snprintf(verdict->text + length, sizeof verdict->text - length, "%s%.500s", length ? "; " : "", found);
         verdict->pass = false;
     }
     if (answer == BENCH_OK && !json_is_string(json_object_get(reply, "guards")))
@@ -239,8 +235,7 @@ json_t *bench_worker_check(bench_worker *w, json_t *request)
     if (!bench_output_make(&w->c, &w->data, &output, w->reason))
         return bench_worker_answer(BENCH_ERROR, w->reason);
     bench_answer answer = read_result(w, state, &output);
-    if (answer == BENCH_OK &&
-        (!expected || strtoull(expected, NULL, 16) != bench_output_fingerprint(&output)))
+    if (answer == BENCH_OK && (!expected || strtoull(expected, NULL, 16) != bench_output_fingerprint(&output)))
         answer = compare(w, state, request, &output, &verdict);
     reply = bench_worker_answer(answer, w->reason);
     json_object_set_new(reply, "pass", json_boolean(verdict.pass));

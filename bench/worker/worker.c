@@ -113,8 +113,7 @@ static json_t *do_prepare(bench_worker *w, json_t *request)
     w->copies[slot] = options.copies > 1 ? options.copies : 1;
     bench_worker_say("making its operands and plan");
     uint64_t start = bench_now_ns();
-    bench_answer answer =
-        w->contender->prepare(w->session, &w->c, &w->data, &options, &w->slots[slot], w->reason);
+    bench_answer answer = w->contender->prepare(w->session, &w->c, &w->data, &options, &w->slots[slot], w->reason);
     uint64_t prepared = bench_now_ns();
     if (answer == BENCH_OK)
         answer = w->contender->reset(w->slots[slot], w->reason);
@@ -213,8 +212,7 @@ int bench_worker_serve(const bench_worker_options *options)
     while (alive && getline(&line, &capacity, requests) > 0) {
         json_error_t error;
         json_t *request = json_loads(line, 0, &error);
-        json_t *reply =
-            request ? serve_one(&w, options, request) : bench_worker_answer(BENCH_ERROR, error.text);
+        json_t *reply = request ? serve_one(&w, options, request) : bench_worker_answer(BENCH_ERROR, error.text);
         json_decref(request);
         alive = bench_worker_send(reply);
     }

@@ -21,15 +21,14 @@ typedef struct husk_buffer husk_buffer;
  * @retval HUSK_OUT_OF_MEMORY The context's budget or the device's largest allocation is exceeded. The text has the
  *   figures.
  */
-HUSK_API husk_status husk_buffer_create(husk_context *context, uint64_t bytes, husk_buffer **buffer,
-                                        husk_error *error);
+HUSK_API husk_status husk_buffer_create(husk_context *context, uint64_t bytes, husk_buffer **buffer, husk_error *error);
 /**
  * Create a view of the bytes [offset, offset + bytes) of a buffer. The view is a buffer of its own that shares the
  * memory and keeps the parent alive. Any offset is allowed, since kernels take offsets. Usually a tensor's offset makes
  * a view unnecessary.
  */
-HUSK_API husk_status husk_buffer_view(husk_buffer *buffer, uint64_t offset, uint64_t bytes,
-                                      husk_buffer **view, husk_error *error);
+HUSK_API husk_status husk_buffer_view(husk_buffer *buffer, uint64_t offset, uint64_t bytes, husk_buffer **view,
+                                      husk_error *error);
 /** Add a reference. */
 HUSK_API void husk_buffer_retain(husk_buffer *buffer);
 /**
@@ -48,8 +47,8 @@ HUSK_API husk_context *husk_buffer_context(const husk_buffer *buffer);
  * Copy from host to device. The call returns when the host memory may be reused. The write itself may only have been
  * enqueued: work on other queues must wait for it, as for any other work (husk_queue_record(), husk_queue_wait()).
  */
-HUSK_API husk_status husk_buffer_write(husk_queue *queue, husk_buffer *buffer, uint64_t offset,
-                                       uint64_t bytes, const void *host);
+HUSK_API husk_status husk_buffer_write(husk_queue *queue, husk_buffer *buffer, uint64_t offset, uint64_t bytes,
+                                       const void *host);
 /** Copy from device to host. The call returns when the host memory may be read. */
 HUSK_API husk_status husk_buffer_read(husk_queue *queue, husk_buffer *buffer, uint64_t offset, uint64_t bytes,
                                       void *host);
@@ -61,14 +60,14 @@ HUSK_API husk_status husk_buffer_read(husk_queue *queue, husk_buffer *buffer, ui
  * If 128 MiB of staging memory are in use, the call waits for earlier writes. A write uses at least 64 KiB of staging
  * memory; up to 256 writes of 4 KiB or less share 64 KiB.
  */
-HUSK_API husk_status husk_buffer_write_async(husk_queue *queue, husk_buffer *buffer, uint64_t offset,
-                                             uint64_t bytes, const void *host);
+HUSK_API husk_status husk_buffer_write_async(husk_queue *queue, husk_buffer *buffer, uint64_t offset, uint64_t bytes,
+                                             const void *host);
 /**
  * Copy from device to host without waiting. `host` is filled when the event of a later husk_queue_record() ends or a
  * later husk_queue_finish() returns; it must stay valid until then.
  */
-HUSK_API husk_status husk_buffer_read_async(husk_queue *queue, husk_buffer *buffer, uint64_t offset,
-                                            uint64_t bytes, void *host);
+HUSK_API husk_status husk_buffer_read_async(husk_queue *queue, husk_buffer *buffer, uint64_t offset, uint64_t bytes,
+                                            void *host);
 
 /** What a mapped range is used for. */
 typedef enum husk_map_mode {
@@ -81,14 +80,14 @@ typedef enum husk_map_mode {
  * Access device memory as host memory, without a copy if both share it. The call blocks until earlier work on the queue
  * has ended. End every map with one husk_buffer_unmap(), on any queue of the context, before kernels use the range.
  */
-HUSK_API husk_status husk_buffer_map(husk_queue *queue, husk_buffer *buffer, husk_map_mode mode,
-                                     uint64_t offset, uint64_t bytes, void **host);
+HUSK_API husk_status husk_buffer_map(husk_queue *queue, husk_buffer *buffer, husk_map_mode mode, uint64_t offset,
+                                     uint64_t bytes, void **host);
 /** End a map. */
 HUSK_API husk_status husk_buffer_unmap(husk_queue *queue, husk_buffer *buffer, void *host);
 
 /** Copy from device to device. The ranges must not overlap. */
-HUSK_API husk_status husk_buffer_copy(husk_queue *queue, husk_buffer *from, uint64_t from_offset,
-                                      husk_buffer *to, uint64_t to_offset, uint64_t bytes);
+HUSK_API husk_status husk_buffer_copy(husk_queue *queue, husk_buffer *from, uint64_t from_offset, husk_buffer *to,
+                                      uint64_t to_offset, uint64_t bytes);
 /**
  * Fill with a repeated pattern of 1, 2, 4, 8 or 16 bytes. `offset`, `bytes` and, for a view, its start must be
  * multiples of the pattern's size.

@@ -46,11 +46,7 @@ HUSK_BEGIN_DECLS
 typedef struct husk_context husk_context;
 
 /** The levels of log lines. */
-typedef enum husk_log_level {
-    HUSK_LOG_DEBUG = 0,
-    HUSK_LOG_INFORMATION = 1,
-    HUSK_LOG_WARNING = 2
-} husk_log_level;
+typedef enum husk_log_level { HUSK_LOG_DEBUG = 0, HUSK_LOG_INFORMATION = 1, HUSK_LOG_WARNING = 2 } husk_log_level;
 
 /**
  * Receives the lines of the log. It is called from the thread that does the work, and must not call back into the same
@@ -124,24 +120,24 @@ typedef enum husk_cache_mode {
 typedef enum husk_precision {
     HUSK_PRECISION_DEFAULT = 0, /**< The context's precision; HIGHEST if the context sets none. */
     HUSK_PRECISION_HIGHEST = 1, /**< True f32. */
-    HUSK_PRECISION_HIGH = 2,    /**< May use three products of bf16 or TF32 parts. */
-    HUSK_PRECISION_MEDIUM = 3   /**< May use one product of bf16 or TF32. */
+    HUSK_PRECISION_HIGH = 2, /**< May use three products of bf16 or TF32 parts. */
+    HUSK_PRECISION_MEDIUM = 3 /**< May use one product of bf16 or TF32. */
 } husk_precision;
 
 /** Options of a context. Zero means the default for every member. */
 typedef struct husk_context_params {
-    uint32_t size;                /**< sizeof this struct; HUSK_CONTEXT_PARAMS() sets it. */
+    uint32_t size; /**< sizeof this struct; HUSK_CONTEXT_PARAMS() sets it. */
     uint32_t plan_cache_capacity; /**< Plans that are kept for immediate calls. Default: 512. */
     /** Bytes that all buffers, the queues' scratch memory and packed weights may take together. They are taken in
      * blocks of up to a quarter more than was asked for, unless that is too much. Pinned staging memory for
      * asynchronous writes does not count; it is about 128 MiB a queue at most, or the size of a larger single write.
      * Default: the device's global memory. */
     uint64_t memory_budget;
-    husk_cache_mode cache;       /**< Whether binaries of programs are kept on disk. */
+    husk_cache_mode cache; /**< Whether binaries of programs are kept on disk. */
     const char *cache_directory; /**< Default: $XDG_CACHE_HOME/husk, else $HOME/.cache/husk. */
-    husk_log_callback log;       /**< Default: no log. */
-    void *log_user;              /**< The callback's first argument. */
-    husk_precision precision;    /**< Of calls whose params leave it at DEFAULT. */
+    husk_log_callback log; /**< Default: no log. */
+    void *log_user; /**< The callback's first argument. */
+    husk_precision precision; /**< Of calls whose params leave it at DEFAULT. */
     /** Compute units to use, by a sub-device (clCreateSubDevices, by counts). The others are left to, for example, the
      * program's own threads. The driver chooses which units these are, and two contexts may have the same ones.
      * Default: the whole device. */
@@ -187,11 +183,11 @@ HUSK_API husk_status husk_context_prewarm(husk_context *context, const char *con
 /** Memory of a context. */
 typedef struct husk_memory_stats {
     uint64_t budget_bytes;
-    uint64_t live_bytes;   /**< In buffers that the caller or a queue holds. */
-    uint64_t peak_bytes;   /**< The maximum of live_bytes. Memory with guards (husk/guard.h) does not raise it. */
+    uint64_t live_bytes; /**< In buffers that the caller or a queue holds. */
+    uint64_t peak_bytes; /**< The maximum of live_bytes. Memory with guards (husk/guard.h) does not raise it. */
     uint64_t cached_bytes; /**< Freed, and kept for reuse. */
-    uint64_t allocations;  /**< Made from the driver. */
-    uint64_t reuses;       /**< Served from the cache. */
+    uint64_t allocations; /**< Made from the driver. */
+    uint64_t reuses; /**< Served from the cache. */
 } husk_memory_stats;
 
 /** Read the memory statistics. */
@@ -205,11 +201,11 @@ HUSK_API void husk_context_trim(husk_context *context, uint64_t keep_bytes);
 
 /** Programs and plans of a context. */
 typedef struct husk_program_stats {
-    uint64_t builds;       /**< Programs compiled from source. */
-    uint64_t cache_loads;  /**< Programs loaded from the cache on disk. */
-    uint64_t build_ns;     /**< Time spent in both. */
-    uint64_t plans;        /**< Plans made for immediate calls. */
-    uint64_t plan_hits;    /**< Immediate calls that found their plan. */
+    uint64_t builds; /**< Programs compiled from source. */
+    uint64_t cache_loads; /**< Programs loaded from the cache on disk. */
+    uint64_t build_ns; /**< Time spent in both. */
+    uint64_t plans; /**< Plans made for immediate calls. */
+    uint64_t plan_hits; /**< Immediate calls that found their plan. */
 } husk_program_stats;
 
 /** Read the statistics of programs and plans. */
@@ -220,7 +216,7 @@ typedef enum husk_feature {
     HUSK_FEATURE_F64 = 0,
     HUSK_FEATURE_F16 = 1,
     HUSK_FEATURE_SUBGROUPS = 2,
-    HUSK_FEATURE_FMA = 3,   /**< fma rounds once. */
+    HUSK_FEATURE_FMA = 3, /**< fma rounds once. */
     HUSK_FEATURE_DOT_I8 = 4 /**< A CPU instruction for four byte products in each of 16 lanes (AVX-512 VNNI). */
 } husk_feature;
 
@@ -246,7 +242,7 @@ HUSK_API bool husk_context_has(husk_context *context, husk_feature feature);
  */
 typedef enum husk_quirk {
     HUSK_QUIRK_LOCAL_LOAD = 0, /**< A load from local memory is repeated behind a barrier. PoCL 7.0 to 7.2. */
-    HUSK_QUIRK_LOOP_EXIT = 1,  /**< A loop under a condition runs past its end. PoCL 7.0 to 7.2. */
+    HUSK_QUIRK_LOOP_EXIT = 1, /**< A loop under a condition runs past its end. PoCL 7.0 to 7.2. */
     /** With -cl-denorms-are-zero, functions of OpenCL C are called instead of inlined. PoCL 6.0. */
     HUSK_QUIRK_FLUSH = 2,
     HUSK_QUIRK_ASSEMBLY = 3 /**< Inline assembly ends the process. PoCL 4.0 to 6.0. */
@@ -323,8 +319,7 @@ HUSK_API husk_status husk_context_quirk(husk_context *context, husk_quirk quirk,
  *   bound as long, and keeps a descriptor open for it. If that folder is not available, other processes are not found.
  *   Another context of the same process is not refused.
  */
-HUSK_API husk_status husk_context_bind_threads(husk_context *context, const int *cpus, size_t count,
-                                               husk_error *error);
+HUSK_API husk_status husk_context_bind_threads(husk_context *context, const int *cpus, size_t count, husk_error *error);
 /**
  * Whether each of the driver's threads is bound to a CPU of its own, whoever bound it. The call waits for the device as
  * husk_context_bind_threads() does.

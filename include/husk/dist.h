@@ -55,7 +55,7 @@ typedef struct husk_dist_params {
     /** Receives in rank 0 which rank is which process. If the library ends a run itself, it receives the text of the
      * failure, from the library's thread; without a log that is a line on stderr. */
     husk_log_callback log;
-    void *log_user;           /**< The callback's first argument. */
+    void *log_user; /**< The callback's first argument. */
 } husk_dist_params;
 
 /** Makes a husk_dist_params; see husk/export.h. */
@@ -134,12 +134,12 @@ typedef struct husk_parallel husk_parallel;
 
 /** Options of data parallel training. */
 typedef struct husk_parallel_params {
-    uint32_t size;         /**< sizeof this struct; HUSK_PARALLEL_PARAMS() sets it. */
+    uint32_t size; /**< sizeof this struct; HUSK_PARALLEL_PARAMS() sets it. */
     /** Not 0: the ranks may have different devices, drivers or variants of the update; see husk_parallel_settle(). */
     uint32_t mixed;
     /** Not 0: husk_parallel_step() checks the loss, as husk_graph_check_finite() does. It then waits. */
     uint32_t check_finite;
-    uint64_t part_bytes;   /**< Larger buckets are sent in parts of this size: 4 KiB to 1 GiB, default 16 MiB. */
+    uint64_t part_bytes; /**< Larger buckets are sent in parts of this size: 4 KiB to 1 GiB, default 16 MiB. */
 } husk_parallel_params;
 
 /** Makes a husk_parallel_params; see husk/export.h. */
@@ -197,12 +197,12 @@ HUSK_API husk_status husk_parallel_settle(husk_parallel *parallel);
  * parts.
  */
 typedef struct husk_parallel_exchange {
-    uint32_t size;       /**< sizeof this struct; HUSK_PARALLEL_EXCHANGE() sets it. */
+    uint32_t size; /**< sizeof this struct; HUSK_PARALLEL_EXCHANGE() sets it. */
     uint64_t bytes;
-    uint64_t enqueued_ns;/**< Backward was enqueued up to the end of the part. */
-    uint64_t ready_ns;   /**< The device has finished it. */
-    uint64_t summed_ns;  /**< This rank's piece is summed. */
-    uint64_t ended_ns;   /**< The means are on their way to the device. */
+    uint64_t enqueued_ns; /**< Backward was enqueued up to the end of the part. */
+    uint64_t ready_ns; /**< The device has finished it. */
+    uint64_t summed_ns; /**< This rank's piece is summed. */
+    uint64_t ended_ns; /**< The means are on their way to the device. */
 } husk_parallel_exchange;
 
 /** Makes a husk_parallel_exchange; see husk/export.h. */
@@ -211,8 +211,7 @@ typedef struct husk_parallel_exchange {
 /** The number of parts of the last step. */
 HUSK_API size_t husk_parallel_exchange_count(const husk_parallel *parallel);
 /** The times of a part. */
-HUSK_API husk_status husk_parallel_exchange_at(husk_parallel *parallel, size_t index,
-                                               husk_parallel_exchange *exchange);
+HUSK_API husk_status husk_parallel_exchange_at(husk_parallel *parallel, size_t index, husk_parallel_exchange *exchange);
 
 /* ---- pipelines ------------------------------------------------------------------------------------------- */
 
@@ -231,7 +230,7 @@ typedef struct husk_pipeline husk_pipeline;
 
 /** A tensor between two stages. */
 typedef struct husk_pipeline_link {
-    const char *value;    /**< An output of one stage's graph, and an input of the other's. */
+    const char *value; /**< An output of one stage's graph, and an input of the other's. */
     /** The name given to husk_graph_output_gradient() and husk_graph_input_gradient(); NULL: no gradient. */
     const char *gradient;
 } husk_pipeline_link;
@@ -241,15 +240,15 @@ typedef husk_status (*husk_pipeline_callback)(void *user, husk_graph *graph, uin
 
 /** Options of a stage. */
 typedef struct husk_pipeline_params {
-    uint32_t size;           /**< sizeof this struct; HUSK_PIPELINE_PARAMS() sets it. */
-    uint32_t micro_batches;  /**< In a step, the same in all ranks: 1 to 512, without a default. */
+    uint32_t size; /**< sizeof this struct; HUSK_PIPELINE_PARAMS() sets it. */
+    uint32_t micro_batches; /**< In a step, the same in all ranks: 1 to 512, without a default. */
     const husk_pipeline_link *previous; /**< From the stage before, in the order of that stage's `next`. */
-    size_t previous_count;              /**< At most 8; 0 in the first stage. */
-    const husk_pipeline_link *next;     /**< To the following stage. */
-    size_t next_count;                  /**< At most 8; 0 in the last stage. */
-    const char *loss;                   /**< The name of the last stage's loss; NULL in other stages. */
-    husk_pipeline_callback load;        /**< Called before each forward, in their order; NULL: nothing to do. */
-    void *load_user;                    /**< The callback's first argument. */
+    size_t previous_count; /**< At most 8; 0 in the first stage. */
+    const husk_pipeline_link *next; /**< To the following stage. */
+    size_t next_count; /**< At most 8; 0 in the last stage. */
+    const char *loss; /**< The name of the last stage's loss; NULL in other stages. */
+    husk_pipeline_callback load; /**< Called before each forward, in their order; NULL: nothing to do. */
+    void *load_user; /**< The callback's first argument. */
 } husk_pipeline_params;
 
 /** Makes a husk_pipeline_params; see husk/export.h. */

@@ -33,8 +33,8 @@ HUSK_API husk_status husk_context_from_opencl(cl_context cl_context_, cl_device_
  *
  * @param command_queue an in-order queue of the same OpenCL context and device
  */
-HUSK_API husk_status husk_queue_from_opencl(husk_context *context, cl_command_queue command_queue,
-                                            husk_queue **queue, husk_error *error);
+HUSK_API husk_status husk_queue_from_opencl(husk_context *context, cl_command_queue command_queue, husk_queue **queue,
+                                            husk_error *error);
 /**
  * Create a buffer around an application's cl_mem of the same OpenCL context. It does not count against the budget. A
  * cl_mem that belongs to Husk (husk_buffer_opencl()), or a part of one, shares its memory as a view does.

@@ -31,8 +31,8 @@ typedef struct husk_queue_params {
 #define HUSK_QUEUE_PARAMS(...) HUSK_MAKE(husk_queue_params, __VA_ARGS__)
 
 /** Create a queue. `params` may be NULL. */
-HUSK_API husk_status husk_queue_create(husk_context *context, const husk_queue_params *params,
-                                       husk_queue **queue, husk_error *error);
+HUSK_API husk_status husk_queue_create(husk_context *context, const husk_queue_params *params, husk_queue **queue,
+                                       husk_error *error);
 /** Release the queue. The call does not wait: the device finishes the work that is already enqueued. */
 HUSK_API void husk_queue_release(husk_queue *queue);
 
@@ -91,8 +91,7 @@ typedef struct husk_profile_record {
  *
  * @param records receives an array that belongs to the queue and is valid until its next profile call
  */
-HUSK_API husk_status husk_queue_profile(husk_queue *queue, const husk_profile_record **records,
-                                        size_t *count);
+HUSK_API husk_status husk_queue_profile(husk_queue *queue, const husk_profile_record **records, size_t *count);
 /** Discard the records. */
 HUSK_API void husk_queue_profile_clear(husk_queue *queue);
 /** Write the records as a Chrome or Perfetto trace (JSON): to a new file, or to the device, pipe or link at `path`. */

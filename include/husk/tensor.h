@@ -92,8 +92,7 @@ HUSK_API uint64_t husk_dtype_size(husk_dtype dtype);
 HUSK_API const char *husk_dtype_name(husk_dtype dtype);
 
 /** A packed tensor at the start of the buffer, with the last dimension fastest. */
-HUSK_API husk_tensor husk_tensor_make(husk_buffer *buffer, husk_dtype dtype, int32_t rank,
-                                      const int64_t *shape);
+HUSK_API husk_tensor husk_tensor_make(husk_buffer *buffer, husk_dtype dtype, int32_t rank, const int64_t *shape);
 /**
  * A packed tensor at the start of the buffer, with the channels last in memory: NHWC, and its counterparts for one and
  * three dimensions of space. The shape is still N, C, space.

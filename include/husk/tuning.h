@@ -75,16 +75,16 @@ enum { HUSK_TUNING_TEXT = 256 /**< The size of the texts of a husk_tuning_key, w
 /** The key of an entry of a database. Texts that are too long are cut. The members from `op` on describe a problem, and
  * are empty if the key is that of a device alone; see husk_tuning_key_get() for `kernels`. */
 typedef struct husk_tuning_key {
-    char device[HUSK_TUNING_TEXT];      /**< The device and, for a CPU, its model. */
+    char device[HUSK_TUNING_TEXT]; /**< The device and, for a CPU, its model. */
     char platform[HUSK_TUNING_TEXT];
     char driver[HUSK_TUNING_TEXT];
-    char family[HUSK_TUNING_TEXT];      /**< The device's family. Its entries are the second choice. */
-    char path[4096];                    /**< The user's database of this device: $XDG_DATA_HOME/husk/tuning/... */
+    char family[HUSK_TUNING_TEXT]; /**< The device's family. Its entries are the second choice. */
+    char path[4096]; /**< The user's database of this device: $XDG_DATA_HOME/husk/tuning/... */
     char op[32];
-    char problem[64];                   /**< A hash of every option, shape and stride. */
+    char problem[64]; /**< A hash of every option, shape and stride. */
     char shape_class[HUSK_TUNING_TEXT]; /**< The same in round numbers. */
-    char kernels[33];                   /**< A hash of the operator's kernels. Entries for others are not used. */
-    char variant[HUSK_TUNING_TEXT];     /**< "name:configuration", as the plan uses it. */
+    char kernels[33]; /**< A hash of the operator's kernels. Entries for others are not used. */
+    char variant[HUSK_TUNING_TEXT]; /**< "name:configuration", as the plan uses it. */
     husk_choice choice;
 } husk_tuning_key;
 
@@ -101,8 +101,8 @@ typedef struct husk_tuning_candidate {
     const char *variant;
     const char *configuration;
     double predicted_ns; /**< For comparison among the variants of one operator. */
-    uint64_t workspace;  /**< Bytes of scratch memory. */
-    bool is_foreign;     /**< Written for another class of device. */
+    uint64_t workspace; /**< Bytes of scratch memory. */
+    bool is_foreign; /**< Written for another class of device. */
 } husk_tuning_candidate;
 
 /**

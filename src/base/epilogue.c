@@ -3,8 +3,7 @@
 
 #include <math.h>
 
-husk_status husk__epilogue_check(husk_act activation, float slope, const char *slope_name,
-                                 const husk__scope *scope)
+husk_status husk__epilogue_check(husk_act activation, float slope, const char *slope_name, const husk__scope *scope)
 {
     if ((int)activation < HUSK_ACT_NONE || activation > HUSK_ACT_TANH)
         return husk__reject(scope, "params", "activation %d is none of husk_act", (int)activation);

@@ -18,8 +18,7 @@ typedef struct husk__epilogue {
 } husk__epilogue;
 
 /* params' activation and slope; slope_name is the slope's name in the operator's params. */
-husk_status husk__epilogue_check(husk_act activation, float slope, const char *slope_name,
-                                 const husk__scope *scope);
+husk_status husk__epilogue_check(husk_act activation, float slope, const char *slope_name, const husk__scope *scope);
 /* slope: LEAKY_RELU's, 0 included; the other kinds have none. With 0 it is RELU, but of -infinity: 0 times that. */
 husk__epilogue husk__epilogue_resolve(husk_act activation, float slope);
 

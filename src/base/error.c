@@ -55,8 +55,8 @@ husk_status husk__fail(const husk__scope *scope, husk_status status, const char 
     return status;
 }
 
-husk_status husk__fail_opencl(const husk__scope *scope, husk_status status, int32_t opencl_code,
-                              const char *format, ...)
+husk_status husk__fail_opencl(const husk__scope *scope, husk_status status, int32_t opencl_code, const char *format,
+                              ...)
 {
     va_list arguments;
     va_start(arguments, format);

@@ -26,16 +26,14 @@ typedef struct husk__scope {
 #endif
 
 /* Records "call: text" and returns status. */
-husk_status husk__fail(const husk__scope *scope, husk_status status, const char *format, ...)
-    HUSK__PRINTF(3, 4);
+husk_status husk__fail(const husk__scope *scope, husk_status status, const char *format, ...) HUSK__PRINTF(3, 4);
 
 /* The same with the OpenCL error number kept beside the text. */
-husk_status husk__fail_opencl(const husk__scope *scope, husk_status status, int32_t opencl_code,
-                              const char *format, ...) HUSK__PRINTF(4, 5);
+husk_status husk__fail_opencl(const husk__scope *scope, husk_status status, int32_t opencl_code, const char *format,
+                              ...) HUSK__PRINTF(4, 5);
 
 /* INVALID_ARGUMENT with "call: argument: rule". The rule may be formatted. */
-husk_status husk__reject(const husk__scope *scope, const char *argument, const char *format, ...)
-    HUSK__PRINTF(3, 4);
+husk_status husk__reject(const husk__scope *scope, const char *argument, const char *format, ...) HUSK__PRINTF(3, 4);
 
 /* A call inside this one has failed, and the text of its error begins with that call's name: now with both. */
 void husk__name_outer(const husk__scope *scope);

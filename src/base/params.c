@@ -18,8 +18,8 @@ husk_status husk__struct_read(void *own, uint32_t own_size, const char *made_by,
     uint32_t size;
     memcpy(&size, given, sizeof size);
     if (size != own_size)
-        return husk__reject(scope, argument, "size is %u, not %u: %s of this library's header sets it",
-                            (unsigned)size, (unsigned)own_size, made_by);
+        return husk__reject(scope, argument, "size is %u, not %u: %s of this library's header sets it", (unsigned)size,
+                            (unsigned)own_size, made_by);
     memcpy(own, given, size);
     return HUSK_OK;
 }

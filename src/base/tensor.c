@@ -128,8 +128,7 @@ husk_tensor husk_tensor_make(husk_buffer *buffer, husk_dtype dtype, int32_t rank
     return tensor;
 }
 
-husk_tensor husk_tensor_make_channels_last(husk_buffer *buffer, husk_dtype dtype, int32_t rank,
-                                           const int64_t *shape)
+husk_tensor husk_tensor_make_channels_last(husk_buffer *buffer, husk_dtype dtype, int32_t rank, const int64_t *shape)
 {
     husk_tensor tensor = make(buffer, dtype, rank, shape);
     if (rank >= 0 && rank <= HUSK_MAX_RANK && husk_tensor_count(&tensor) >= 0) {
@@ -178,8 +177,7 @@ husk_tensor husk_tensor_permute(const husk_tensor *tensor, const int32_t *order)
     return view;
 }
 
-husk_tensor husk_tensor_slice(const husk_tensor *tensor, int32_t axis, int64_t first, int64_t count,
-                              int64_t step)
+husk_tensor husk_tensor_slice(const husk_tensor *tensor, int32_t axis, int64_t first, int64_t count, int64_t step)
 {
     husk_tensor view;
     int64_t reach, start, last = 0;
@@ -192,8 +190,7 @@ husk_tensor husk_tensor_slice(const husk_tensor *tensor, int32_t axis, int64_t f
                       last >= view.shape[dimension]))
         return impossible();
     if (count > 0) {
-        if (!husk__mul_i64(first, view.strides[dimension], &start) ||
-            !husk__add_i64(view.offset, start, &view.offset))
+        if (!husk__mul_i64(first, view.strides[dimension], &start) || !husk__add_i64(view.offset, start, &view.offset))
             return impossible();
         // Of a single element the step is never taken.
         if (count > 1 && !husk__mul_i64(view.strides[dimension], step, &view.strides[dimension]))
@@ -267,8 +264,7 @@ int64_t husk_tensor_extent(const husk_tensor *tensor)
     if (count <= 0)
         return count;
     int64_t elements = count, bytes; // packed, unless there are strides
-    if (!all_strides_zero(tensor) &&
-        (!last_index(tensor, &elements) || !husk__add_i64(elements, 1, &elements)))
+    if (!all_strides_zero(tensor) && (!last_index(tensor, &elements) || !husk__add_i64(elements, 1, &elements)))
         return -1;
     if (!husk__mul_i64(elements, (int64_t)husk_dtype_size(tensor->dtype), &bytes))
         return -1;
@@ -339,8 +335,7 @@ husk_status husk__tensor_check(const husk_tensor *tensor, const char *argument, 
                                 (long long)tensor->strides[d]);
     }
     if (tensor->offset < 0)
-        return husk__reject(scope, argument, "offset is %lld, must not be negative",
-                            (long long)tensor->offset);
+        return husk__reject(scope, argument, "offset is %lld, must not be negative", (long long)tensor->offset);
     const husk_tensor whole = without_zeros(tensor);
     if (husk_tensor_extent(&whole) < 0)
         return husk__reject(scope, argument, "its size overflows 64 bits");
@@ -446,8 +441,7 @@ static husk_status check_plain_of(const husk_tensor *tensor, const char *argumen
     return HUSK_OK;
 }
 
-husk_status husk__tensor_check_float(const husk_tensor *tensor, const char *argument,
-                                     const husk__scope *scope)
+husk_status husk__tensor_check_float(const husk_tensor *tensor, const char *argument, const husk__scope *scope)
 {
     return check_plain_of(tensor, argument, false, scope);
 }
@@ -457,8 +451,7 @@ husk_status husk__tensor_check_number(const husk_tensor *tensor, const char *arg
     return check_plain_of(tensor, argument, true, scope);
 }
 
-husk_status husk__tensor_check_indices(const husk_tensor *tensor, const char *argument,
-                                       const husk__scope *scope)
+husk_status husk__tensor_check_indices(const husk_tensor *tensor, const char *argument, const husk__scope *scope)
 {
     husk_status status = husk__tensor_check(tensor, argument, scope);
     if (status == HUSK_OK && tensor->packed)
@@ -474,8 +467,8 @@ husk_status husk__tensor_check_dtype(const husk_tensor *tensor, const char *argu
 {
     if (tensor->dtype == dtype)
         return HUSK_OK;
-    return husk__reject(scope, argument, "is %s, must be %s %s", husk_dtype_name(tensor->dtype),
-                        husk_dtype_name(dtype), other);
+    return husk__reject(scope, argument, "is %s, must be %s %s", husk_dtype_name(tensor->dtype), husk_dtype_name(dtype),
+                        other);
 }
 
 uint64_t husk__accumulator_size(husk_dtype dtype)
@@ -513,8 +506,7 @@ husk_status husk__tensor_check_shape(const husk_tensor *tensor, const char *argu
                         husk__shape_text(&wanted, must), other[0] ? ", " : "", other);
 }
 
-husk_status husk__tensor_check_distinct(const husk_tensor *tensor, const char *argument,
-                                        const husk__scope *scope)
+husk_status husk__tensor_check_distinct(const husk_tensor *tensor, const char *argument, const husk__scope *scope)
 {
     husk_tensor resolved = *tensor;
     husk__tensor_resolve(&resolved);

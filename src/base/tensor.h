@@ -39,19 +39,16 @@ husk_status husk__tensor_check(const husk_tensor *tensor, const char *argument, 
 husk_status husk__tensor_check_plain(const husk_tensor *tensor, husk_dtype dtype, const char *argument,
                                      const husk__scope *scope);
 /* The same for what is computed in f32 whatever it is stored in: f32, f16, bf16. */
-husk_status husk__tensor_check_float(const husk_tensor *tensor, const char *argument,
-                                     const husk__scope *scope);
+husk_status husk__tensor_check_float(const husk_tensor *tensor, const char *argument, const husk__scope *scope);
 /* The same, or f64, of which the device has to be asked (husk__dtype_check). */
 husk_status husk__tensor_check_number(const husk_tensor *tensor, const char *argument, const husk__scope *scope);
 /* The same of positions in something: i32 or i64. */
-husk_status husk__tensor_check_indices(const husk_tensor *tensor, const char *argument,
-                                       const husk__scope *scope);
+husk_status husk__tensor_check_indices(const husk_tensor *tensor, const char *argument, const husk__scope *scope);
 husk_status husk__tensor_check_dtype(const husk_tensor *tensor, const char *argument, husk_dtype dtype,
                                      const char *other, const husk__scope *scope);
 husk_status husk__tensor_check_shape(const husk_tensor *tensor, const char *argument, int32_t rank,
                                      const int64_t *shape, const char *other, const husk__scope *scope);
-husk_status husk__tensor_check_distinct(const husk_tensor *tensor, const char *argument,
-                                        const husk__scope *scope);
+husk_status husk__tensor_check_distinct(const husk_tensor *tensor, const char *argument, const husk__scope *scope);
 
 /*
  * Broadcasting: shapes are aligned at their ends, a dimension of 1 or none is repeated. *shape is widened by the

@@ -66,9 +66,8 @@ husk_status husk__alike_compare(husk_parallel *own, const husk__dist_scope *scop
 typedef husk_status (*visitor)(husk_parallel *own, void *user, const husk_parameter *parameter, bool is_state,
                                void *host, uint64_t bytes, bool *write, const husk__dist_scope *scope);
 
-static husk_status visit_tensor(husk_parallel *own, visitor visit, void *user,
-                                const husk_parameter *parameter, const husk_tensor *tensor, bool is_state,
-                                const husk__dist_scope *scope)
+static husk_status visit_tensor(husk_parallel *own, visitor visit, void *user, const husk_parameter *parameter,
+                                const husk_tensor *tensor, bool is_state, const husk__dist_scope *scope)
 {
     husk_queue *queue = husk_graph_queue(own->graph);
     uint64_t bytes = (uint64_t)husk_tensor_extent(tensor);
@@ -108,9 +107,8 @@ static husk_status visit_all(husk_parallel *own, visitor visit, void *user, cons
     return HUSK_OK;
 }
 
-static husk_status take_first_ranks(husk_parallel *own, void *user, const husk_parameter *parameter,
-                                    bool is_state, void *host, uint64_t bytes, bool *write,
-                                    const husk__dist_scope *scope)
+static husk_status take_first_ranks(husk_parallel *own, void *user, const husk_parameter *parameter, bool is_state,
+                                    void *host, uint64_t bytes, bool *write, const husk__dist_scope *scope)
 {
     (void)user;
     (void)parameter;
@@ -170,8 +168,8 @@ husk_status husk__alike_take_graph(husk_parallel *own, const husk__dist_scope *s
     return status ? status : visit_all(own, take_first_ranks, NULL, scope);
 }
 
-static husk_status take_mean(husk_parallel *own, void *user, const husk_parameter *parameter, bool is_state,
-                             void *host, uint64_t bytes, bool *write, const husk__dist_scope *scope)
+static husk_status take_mean(husk_parallel *own, void *user, const husk_parameter *parameter, bool is_state, void *host,
+                             uint64_t bytes, bool *write, const husk__dist_scope *scope)
 {
     (void)user;
     if (is_state || parameter->kind != HUSK_PARAMETER_STATISTIC)
@@ -204,8 +202,8 @@ typedef struct digest {
     husk_graph_position position;
 } digest;
 
-static husk_status take_hash(husk_parallel *own, void *user, const husk_parameter *parameter, bool is_state,
-                             void *host, uint64_t bytes, bool *write, const husk__dist_scope *scope)
+static husk_status take_hash(husk_parallel *own, void *user, const husk_parameter *parameter, bool is_state, void *host,
+                             uint64_t bytes, bool *write, const husk__dist_scope *scope)
 {
     (void)own;
     (void)parameter;
@@ -243,28 +241,24 @@ husk_status husk__alike_compare_hashes(husk_parallel *own, const husk__dist_scop
         status = hash_masks(own, &d.masks, scope);
     digest *all = status ? NULL : malloc(sizeof *all * (size_t)own->dist->count);
     if (!status && !all)
-        status =
-            husk__dist_fail_with(own->dist, HUSK_OUT_OF_HOST_MEMORY, "host memory does not suffice", scope);
+        status = husk__dist_fail_with(own->dist, HUSK_OUT_OF_HOST_MEMORY, "host memory does not suffice", scope);
     if (!status)
         status = husk__dist_gather(own->dist, &d, sizeof d, all, "the parameters' hash", scope);
     for (int32_t r = 1; r < own->dist->count && !status; r++) {
         char other[128];
         husk__rank_text(own->dist, r, other);
-        if (all[r].position.updates != all[0].position.updates ||
-            all[r].position.batches != all[0].position.batches)
-            status = husk__dist_refuse(scope, HUSK_INVALID_ARGUMENT,
-                                       "%s has made %llu updates of %llu batches, rank 0 %llu of %llu", other,
-                                       (unsigned long long)all[r].position.updates,
-                                       (unsigned long long)all[r].position.batches,
-                                       (unsigned long long)all[0].position.updates,
-                                       (unsigned long long)all[0].position.batches);
+        if (all[r].position.updates != all[0].position.updates || all[r].position.batches != all[0].position.batches)
+            status = husk__dist_refuse(
+                scope, HUSK_INVALID_ARGUMENT, "%s has made %llu updates of %llu batches, rank 0 %llu of %llu", other,
+                (unsigned long long)all[r].position.updates, (unsigned long long)all[r].position.batches,
+                (unsigned long long)all[0].position.updates, (unsigned long long)all[0].position.batches);
         else if (all[r].masks != all[0].masks)
             status = husk__dist_refuse(scope, HUSK_INVALID_ARGUMENT,
                                        "%s has other masks of pruning than rank 0: one has been pruned alone", other);
         else if (all[r].hash != all[0].hash)
             status = husk__dist_refuse(scope, HUSK_INVALID_ARGUMENT,
-                                       "%s has other parameters or states than rank 0 after %llu updates",
-                                       other, (unsigned long long)all[0].position.updates);
+                                       "%s has other parameters or states than rank 0 after %llu updates", other,
+                                       (unsigned long long)all[0].position.updates);
     }
     free(all);
     return status;
@@ -289,9 +283,8 @@ husk_status husk__alike_take_loss_scale(husk_parallel *own, const husk__dist_sco
                                    has_one ? "a" : "no", has_one ? "none" : "one");
         husk__dist_fail(own->dist, status, scope->error->text);
     }
-    return status || !has_one
-               ? status
-               : husk__replica_failed(own, husk_graph_set_loss_scale(own->graph, &scale), scope);
+    return status || !has_one ? status
+                              : husk__replica_failed(own, husk_graph_set_loss_scale(own->graph, &scale), scope);
 }
 
 husk_status husk__alike_take_means(husk_parallel *own, const husk__dist_scope *scope)

@@ -104,14 +104,13 @@ static husk_status find_place(husk_dist *dist, const husk__dist_scope *scope)
     int rank = 0, count = 1, local_rank = 0, local_count = 1;
     husk_status status = husk__mpi_failed(MPI_Comm_dup(whole(dist), &dist->comm), "MPI_Comm_dup", &error);
     if (!status)
-        status = husk__mpi_failed(MPI_Comm_set_errhandler(dist->comm, MPI_ERRORS_RETURN),
-                                  "MPI_Comm_set_errhandler", &error);
+        status =
+            husk__mpi_failed(MPI_Comm_set_errhandler(dist->comm, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler", &error);
     if (!status) {
         MPI_Comm_rank(dist->comm, &rank);
         MPI_Comm_size(dist->comm, &count);
-        status = husk__mpi_failed(
-            MPI_Comm_split_type(dist->comm, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &local),
-            "MPI_Comm_split_type", &error);
+        status = husk__mpi_failed(MPI_Comm_split_type(dist->comm, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &local),
+                                  "MPI_Comm_split_type", &error);
     }
     if (status)
         return husk__dist_refuse(scope, status, "%s", error.text);
@@ -133,9 +132,9 @@ static husk_status exchange_identities(husk_dist *dist, const char *refused, con
     snprintf(own.version, sizeof own.version, "%s", husk_version());
     if (gethostname(own.host, sizeof own.host - 1))
         snprintf(own.host, sizeof own.host, "unknown host");
-    husk_status status = husk__mpi_failed(MPI_Allgather(&own, (int)sizeof own, MPI_BYTE, dist->ranks,
-                                                        (int)sizeof own, MPI_BYTE, dist->comm),
-                                          "MPI_Allgather", &error);
+    husk_status status = husk__mpi_failed(
+        MPI_Allgather(&own, (int)sizeof own, MPI_BYTE, dist->ranks, (int)sizeof own, MPI_BYTE, dist->comm),
+        "MPI_Allgather", &error);
     if (status)
         return husk__dist_refuse(scope, status, "%s", error.text);
     char text[HUSK_ERROR_TEXT_CAPACITY];

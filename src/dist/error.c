@@ -43,8 +43,8 @@ husk_status husk__dist_size(uint32_t size, uint32_t wanted, const char *made_by,
     if (size == wanted)
         return HUSK_OK;
     return husk__dist_refuse(scope, HUSK_INVALID_ARGUMENT,
-                             "%s: size is %u, not %u: %s of this library's header sets it", argument,
-                             (unsigned)size, (unsigned)wanted, made_by);
+                             "%s: size is %u, not %u: %s of this library's header sets it", argument, (unsigned)size,
+                             (unsigned)wanted, made_by);
 }
 
 husk_status husk__dist_struct(void *own, uint32_t own_size, const char *made_by, const void *given,

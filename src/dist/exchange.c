@@ -85,8 +85,7 @@ static husk_status begin_read(part *p, husk_error *error)
     husk_event_release(p->ready);
     p->ready = NULL;
     if (!status)
-        status =
-            queue_failed(p, husk_buffer_read_async(queue, p->buffer, p->offset, p->bytes, p->host), error);
+        status = queue_failed(p, husk_buffer_read_async(queue, p->buffer, p->offset, p->bytes, p->host), error);
     return status ? status : queue_failed(p, husk_queue_record(queue, &p->ready), error);
 }
 
@@ -96,12 +95,10 @@ static husk_status begin_sum(husk_dist *dist, part *p, husk_error *error)
     uint64_t own = piece_bytes(p, dist->rank);
     for (int32_t r = 0; r < dist->count && !status; r++)
         if (r != dist->rank && own)
-            status =
-                husk__task_receive(dist, &p->task, p->received + (uint64_t)r * own, own, r, p->tag, error);
+            status = husk__task_receive(dist, &p->task, p->received + (uint64_t)r * own, own, r, p->tag, error);
     for (int32_t r = 0; r < dist->count && !status; r++)
         if (r != dist->rank && piece_bytes(p, r))
-            status = husk__task_send(dist, &p->task, p->host + piece_begin(p, r), piece_bytes(p, r), r,
-                                     p->tag, error);
+            status = husk__task_send(dist, &p->task, p->host + piece_begin(p, r), piece_bytes(p, r), r, p->tag, error);
     return status;
 }
 
@@ -113,12 +110,11 @@ static husk_status begin_spread(husk_dist *dist, part *p, husk_error *error)
     uint64_t own = piece_bytes(p, dist->rank);
     for (int32_t r = 0; r < dist->count && !status; r++)
         if (r != dist->rank && piece_bytes(p, r))
-            status = husk__task_receive(dist, &p->task, p->host + piece_begin(p, r), piece_bytes(p, r), r,
-                                        p->tag + 1, error);
+            status = husk__task_receive(dist, &p->task, p->host + piece_begin(p, r), piece_bytes(p, r), r, p->tag + 1,
+                                        error);
     for (int32_t r = 0; r < dist->count && !status; r++)
         if (r != dist->rank && own)
-            status = husk__task_send(dist, &p->task, p->host + piece_begin(p, dist->rank), own, r,
-                                     p->tag + 1, error);
+            status = husk__task_send(dist, &p->task, p->host + piece_begin(p, dist->rank), own, r, p->tag + 1, error);
     return status;
 }
 
@@ -126,7 +122,7 @@ static husk_status land(part *p, husk_error *error)
 {
     husk_queue *queue = p->parallel->queue;
     husk_status status =
-            queue_failed(p, husk_buffer_write_async(queue, p->buffer, p->offset, p->bytes, p->host), error);
+        queue_failed(p, husk_buffer_write_async(queue, p->buffer, p->offset, p->bytes, p->host), error);
     if (!status)
         status = queue_failed(p, husk_queue_record(queue, &p->landed), error);
     p->times.ended_ns = husk__dist_now();
@@ -230,8 +226,8 @@ static husk_status make_staging(husk_parallel *own, const husk__dist_scope *scop
     }
     most = most < own->params.part_bytes ? most : own->params.part_bytes;
     for (int i = 0; i < HUSK__WINDOW; i++) {
-        husk_status status = husk__dist_staging(context, own->queue, most, &own->staging[i].buffer,
-                                                &own->staging[i].host, scope);
+        husk_status status =
+            husk__dist_staging(context, own->queue, most, &own->staging[i].buffer, &own->staging[i].host, scope);
         if (status)
             return status;
     }
@@ -286,8 +282,8 @@ husk_status husk__exchange_wait(husk_parallel *own, const husk__dist_scope *scop
         part *p = &own->parts[i];
         status = husk__task_wait(own->dist, &p->task, scope);
         if (!status && husk_queue_wait(queue, p->landed))
-            status = husk__dist_fail_with(own->dist, husk_queue_error(queue)->status,
-                                          husk_queue_error(queue)->text, scope);
+            status =
+                husk__dist_fail_with(own->dist, husk_queue_error(queue)->status, husk_queue_error(queue)->text, scope);
     }
     return status;
 }

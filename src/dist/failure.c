@@ -37,8 +37,7 @@ husk_status husk__dist_check(husk_dist *dist, const husk__dist_scope *scope)
     return status;
 }
 
-husk_status husk__dist_fail_with(husk_dist *dist, husk_status status, const char *text,
-                                 const husk__dist_scope *scope)
+husk_status husk__dist_fail_with(husk_dist *dist, husk_status status, const char *text, const husk__dist_scope *scope)
 {
     husk__dist_fail(dist, status, text);
     return husk__dist_refuse(scope, status, "%s", text);
@@ -49,8 +48,8 @@ husk_status husk__dist_hear_failures(husk_dist *dist, husk_error *error)
     int flag = 0;
     if (dist->count == 1)
         return HUSK_OK;
-    husk_status status = husk__mpi_failed(MPI_Test(&dist->failure_received, &flag, MPI_STATUS_IGNORE),
-                                          "MPI_Test", error);
+    husk_status status =
+        husk__mpi_failed(MPI_Test(&dist->failure_received, &flag, MPI_STATUS_IGNORE), "MPI_Test", error);
     if (status || !flag)
         return status;
     husk__failure *heard = &dist->heard_failure;
@@ -67,6 +66,6 @@ void husk__dist_announce(husk_dist *dist)
     dist->told_failure = dist->failure;
     for (int32_t r = 0; r < dist->count; r++)
         if (r != dist->rank)
-            MPI_Isend(&dist->told_failure, (int)sizeof dist->told_failure, MPI_BYTE, r, HUSK__TAG_FAILURE,
-                      dist->comm, &dist->failure_sent[r]);
+            MPI_Isend(&dist->told_failure, (int)sizeof dist->told_failure, MPI_BYTE, r, HUSK__TAG_FAILURE, dist->comm,
+                      &dist->failure_sent[r]);
 }

@@ -7,8 +7,8 @@ enum { BEAT_GOODBYE = 0, BEAT_ALIVE = 1 };
 
 static husk_status listen(husk_dist *dist, husk_error *error)
 {
-    int code = MPI_Irecv(&dist->beat_in, 1, MPI_INT32_T, dist->previous, HUSK__TAG_BEAT, dist->comm,
-                         &dist->beat_received);
+    int code =
+        MPI_Irecv(&dist->beat_in, 1, MPI_INT32_T, dist->previous, HUSK__TAG_BEAT, dist->comm, &dist->beat_received);
     return husk__mpi_failed(code, "MPI_Irecv", error);
 }
 
@@ -19,13 +19,12 @@ husk_status husk__dist_listen(husk_dist *dist, husk_error *error)
     husk_status status = listen(dist, error);
     for (int32_t r = 0; r < dist->count && !status; r++)
         if (r != dist->rank)
-            status = husk__mpi_failed(MPI_Irecv(&dist->leave_byte, 0, MPI_BYTE, r, HUSK__TAG_LEAVE,
-                                                dist->comm, &dist->leave_received[r]),
-                                      "MPI_Irecv", error);
+            status = husk__mpi_failed(
+                MPI_Irecv(&dist->leave_byte, 0, MPI_BYTE, r, HUSK__TAG_LEAVE, dist->comm, &dist->leave_received[r]),
+                "MPI_Irecv", error);
     return status ? status
                   : husk__mpi_failed(MPI_Irecv(&dist->heard_failure, (int)sizeof dist->heard_failure, MPI_BYTE,
-                                               MPI_ANY_SOURCE, HUSK__TAG_FAILURE, dist->comm,
-                                               &dist->failure_received),
+                                               MPI_ANY_SOURCE, HUSK__TAG_FAILURE, dist->comm, &dist->failure_received),
                                      "MPI_Irecv", error);
 }
 
@@ -35,16 +34,15 @@ husk_status husk__dist_beat(husk_dist *dist, uint64_t now, husk_error *error)
         return HUSK_OK;
     int flag = 0;
     uint64_t silence = dist->params.silence_ms * HUSK__MS;
-    husk_status status =
-        husk__mpi_failed(MPI_Test(&dist->beat_sent, &flag, MPI_STATUS_IGNORE), "MPI_Test", error);
+    husk_status status = husk__mpi_failed(MPI_Test(&dist->beat_sent, &flag, MPI_STATUS_IGNORE), "MPI_Test", error);
     if (!status && flag && !dist->said_goodbye &&
         (dist->has_left || !dist->said_at || now - dist->said_at > silence / 10)) {
         dist->said_goodbye = dist->has_left;
         dist->beat_out = dist->has_left ? BEAT_GOODBYE : BEAT_ALIVE;
         dist->said_at = now;
-        status = husk__mpi_failed(MPI_Isend(&dist->beat_out, 1, MPI_INT32_T, dist->next, HUSK__TAG_BEAT,
-                                            dist->comm, &dist->beat_sent),
-                                  "MPI_Isend", error);
+        status = husk__mpi_failed(
+            MPI_Isend(&dist->beat_out, 1, MPI_INT32_T, dist->next, HUSK__TAG_BEAT, dist->comm, &dist->beat_sent),
+            "MPI_Isend", error);
     }
     // Whoever was stopped itself has not listened.
     if (now - dist->looked_at > silence / 2)
@@ -62,8 +60,7 @@ husk_status husk__dist_beat(husk_dist *dist, uint64_t now, husk_error *error)
         return status;
     char who[128];
     error->status = HUSK_TIMEOUT;
-    snprintf(error->text, sizeof error->text,
-             "%s has not been heard from for %.1f s: it has died, or is stopped",
+    snprintf(error->text, sizeof error->text, "%s has not been heard from for %.1f s: it has died, or is stopped",
              husk__rank_text(dist, dist->previous, who), (double)(now - dist->heard_at) / 1e9);
     return HUSK_TIMEOUT;
 }
@@ -74,8 +71,8 @@ husk_status husk__dist_hear_leaving(husk_dist *dist, uint64_t now, husk_error *e
         int flag = 0;
         if (r == dist->rank || dist->left_at[r])
             continue;
-        husk_status status = husk__mpi_failed(MPI_Test(&dist->leave_received[r], &flag, MPI_STATUS_IGNORE),
-                                              "MPI_Test", error);
+        husk_status status =
+            husk__mpi_failed(MPI_Test(&dist->leave_received[r], &flag, MPI_STATUS_IGNORE), "MPI_Test", error);
         if (status)
             return status;
         if (flag)
@@ -89,9 +86,9 @@ husk_status husk__dist_say_leaving(husk_dist *dist, uint64_t now, husk_error *er
     husk_status status = HUSK_OK;
     for (int32_t r = 0; r < dist->count && !status; r++)
         if (r != dist->rank)
-            status = husk__mpi_failed(MPI_Isend(&dist->leave_byte, 0, MPI_BYTE, r, HUSK__TAG_LEAVE,
-                                                dist->comm, &dist->leave_sent[r]),
-                                      "MPI_Isend", error);
+            status = husk__mpi_failed(
+                MPI_Isend(&dist->leave_byte, 0, MPI_BYTE, r, HUSK__TAG_LEAVE, dist->comm, &dist->leave_sent[r]),
+                "MPI_Isend", error);
     dist->has_left = true;
     dist->has_left_at = now;
     return status;
@@ -115,12 +112,11 @@ husk_status husk__dist_may_end(husk_dist *dist, uint64_t now, bool *may, husk_er
     }
     if (dist->count > 1 && (!dist->said_goodbye || !dist->heard_goodbye))
         return HUSK_OK;
-    husk_status status = husk__mpi_failed(MPI_Test(&dist->beat_sent, &flag, MPI_STATUS_IGNORE), "MPI_Test",
-                                          error);
+    husk_status status = husk__mpi_failed(MPI_Test(&dist->beat_sent, &flag, MPI_STATUS_IGNORE), "MPI_Test", error);
     if (status || !flag)
         return status;
-    status = husk__mpi_failed(MPI_Testall(dist->count, dist->leave_sent, &flag, MPI_STATUSES_IGNORE),
-                              "MPI_Testall", error);
+    status =
+        husk__mpi_failed(MPI_Testall(dist->count, dist->leave_sent, &flag, MPI_STATUSES_IGNORE), "MPI_Testall", error);
     *may = !status && flag;
     return status;
 }

@@ -20,15 +20,13 @@ static husk_status on_bucket(void *user, husk_graph *graph, size_t index)
         return HUSK_OK;
     husk_status status = husk_queue_record(husk_graph_queue(graph), &ready);
     if (status)
-        return husk__dist_fail_with(own->dist, status, husk_queue_error(husk_graph_queue(graph))->text,
-                                    &scope);
+        return husk__dist_fail_with(own->dist, status, husk_queue_error(husk_graph_queue(graph))->text, &scope);
     husk__exchange_post(own, index, ready);
     husk_event_release(ready);
     return HUSK_OK;
 }
 
-static husk_status check_params(husk_parallel *own, const husk_parallel_params *params,
-                                const husk__dist_scope *scope)
+static husk_status check_params(husk_parallel *own, const husk_parallel_params *params, const husk__dist_scope *scope)
 {
     husk_status status =
         husk__dist_struct(&own->params, sizeof own->params, "HUSK_PARALLEL_PARAMS", params, "params", scope);
@@ -41,8 +39,7 @@ static husk_status check_params(husk_parallel *own, const husk_parallel_params *
     husk_bucket bucket = HUSK_BUCKET();
     status = husk_graph_bucket_at(own->graph, 0, &bucket);
     if (status)
-        return husk__dist_refuse(scope, status,
-                                 "graph: it has no gradients: it has to be compiled with a loss");
+        return husk__dist_refuse(scope, status, "graph: it has no gradients: it has to be compiled with a loss");
     own->dtype = bucket.gradients.dtype;
     return HUSK_OK;
 }
@@ -62,7 +59,9 @@ husk_status husk_parallel_create(husk_dist *dist, husk_graph *graph, const husk_
     const husk__dist_scope scope = {"husk_parallel_create", error ? error : &none};
     if (!dist || !graph || !parallel)
         return husk__dist_refuse(&scope, HUSK_INVALID_ARGUMENT, "%s: it is NULL",
-                                 !dist ? "dist" : !graph ? "graph" : "parallel");
+                                 !dist    ? "dist"
+                                 : !graph ? "graph"
+                                          : "parallel");
     *parallel = NULL;
     husk_parallel *own = calloc(1, sizeof *own);
     if (!own)

@@ -40,8 +40,7 @@ struct husk_pipeline {
 
 static husk_status graph_failed(const husk_pipeline *own, husk_status status, const husk__dist_scope *scope)
 {
-    return status ? husk__dist_fail_with(own->dist, status, husk_graph_error(own->graph)->text, scope)
-                  : HUSK_OK;
+    return status ? husk__dist_fail_with(own->dist, status, husk_graph_error(own->graph)->text, scope) : HUSK_OK;
 }
 
 static husk_status make_transfer(husk_pipeline *own, husk__transfer *t, const char *name, size_t link, direction way,
@@ -68,8 +67,8 @@ static husk_status make_transfer(husk_pipeline *own, husk__transfer *t, const ch
     return HUSK_OK;
 }
 
-static husk_status make_links(husk_pipeline *own, lane *l, const husk_pipeline_link *links, size_t count,
-                              bool is_next, uint64_t *at, const husk__dist_scope *scope)
+static husk_status make_links(husk_pipeline *own, lane *l, const husk_pipeline_link *links, size_t count, bool is_next,
+                              uint64_t *at, const husk__dist_scope *scope)
 {
     husk_status status = HUSK_OK;
     for (size_t i = 0; i < count && !status; i++) {
@@ -82,8 +81,7 @@ static husk_status make_links(husk_pipeline *own, lane *l, const husk_pipeline_l
 }
 
 // Twice: how much host memory is wanted, and where each tensor has its own in it.
-static husk_status make_lanes(husk_pipeline *own, const husk_pipeline_params *params,
-                              const husk__dist_scope *scope)
+static husk_status make_lanes(husk_pipeline *own, const husk_pipeline_params *params, const husk__dist_scope *scope)
 {
     own->lanes = calloc(own->depth, sizeof *own->lanes);
     if (!own->lanes)
@@ -102,8 +100,8 @@ static husk_status make_lanes(husk_pipeline *own, const husk_pipeline_params *pa
                 status = make_links(own, &own->lanes[l], params->next, params->next_count, true, &at, scope);
         }
         if (pass == 0 && !status && at > 0)
-            status = husk__dist_staging(husk_queue_context(own->queue), own->queue, at, &own->staging, &own->host,
-                                        scope);
+            status =
+                husk__dist_staging(husk_queue_context(own->queue), own->queue, at, &own->staging, &own->host, scope);
         if (at == 0)
             break;
     }
@@ -118,8 +116,7 @@ static husk_status take_loss(husk_pipeline *own, const char *name, const husk__d
     if (!name)
         return HUSK_OK;
     if (husk_graph_tensor(own->graph, name, &loss))
-        return husk__dist_refuse(scope, HUSK_INVALID_ARGUMENT, "params: loss: %s",
-                                 husk_graph_error(own->graph)->text);
+        return husk__dist_refuse(scope, HUSK_INVALID_ARGUMENT, "params: loss: %s", husk_graph_error(own->graph)->text);
     if (husk_tensor_count(&loss) != 1)
         return husk__dist_refuse(scope, HUSK_INVALID_ARGUMENT, "params: loss: %s is no number", name);
     own->loss_dtype = loss.dtype;
@@ -141,8 +138,7 @@ uint32_t husk_pipeline_depth(const husk_dist *dist, uint32_t micro_batches)
 static husk_status make(husk_pipeline *own, const husk_pipeline_params *given, const husk__dist_scope *scope)
 {
     husk_pipeline_params params;
-    husk_status status =
-        husk__dist_struct(&params, sizeof params, "HUSK_PIPELINE_PARAMS", given, "params", scope);
+    husk_status status = husk__dist_struct(&params, sizeof params, "HUSK_PIPELINE_PARAMS", given, "params", scope);
     if (!status && (params.micro_batches < 1 || params.micro_batches > HUSK__MOST_MICRO_BATCHES))
         status = husk__dist_refuse(scope, HUSK_INVALID_ARGUMENT, "params: micro_batches: %u; 1 to %d",
                                    (unsigned)params.micro_batches, HUSK__MOST_MICRO_BATCHES);
@@ -156,8 +152,8 @@ static husk_status make(husk_pipeline *own, const husk_pipeline_params *given, c
     own->load_user = params.load_user;
     status = husk_queue_create(husk_queue_context(husk_graph_queue(own->graph)), NULL, &own->queue, scope->error);
     if (!status)
-        status = husk__stage_describe(own->graph, params.previous, params.previous_count, own->own.previous,
-                                      "previous", scope);
+        status = husk__stage_describe(own->graph, params.previous, params.previous_count, own->own.previous, "previous",
+                                      scope);
     if (!status)
         status = husk__stage_describe(own->graph, params.next, params.next_count, own->own.next, "next", scope);
     if (!status)
@@ -296,8 +292,7 @@ static husk_status load(husk_pipeline *own, uint32_t micro_batch, const husk__di
 
 static husk_status forward(husk_pipeline *own, uint32_t micro_batch, const husk__dist_scope *scope)
 {
-    husk_status status =
-        graph_failed(own, husk_graph_micro_batch(own->graph, micro_batch % own->depth), scope);
+    husk_status status = graph_failed(own, husk_graph_micro_batch(own->graph, micro_batch % own->depth), scope);
     if (!status) // what the lane's last micro-batch has sent has left
         status = settle_all(own, micro_batch, FORWARD, true, scope);
     if (!status)
@@ -321,15 +316,13 @@ static husk_status read_loss(husk_pipeline *own, uint32_t micro_batch, const hus
     uint64_t size = husk_dtype_size(own->loss_dtype);
     if (!status && husk_buffer_read_async(queue, loss.buffer, (uint64_t)loss.offset * size, size,
                                           own->losses + micro_batch * sizeof(double)))
-        status = husk__dist_fail_with(own->dist, husk_queue_error(queue)->status, husk_queue_error(queue)->text,
-                                      scope);
+        status = husk__dist_fail_with(own->dist, husk_queue_error(queue)->status, husk_queue_error(queue)->text, scope);
     return status;
 }
 
 static husk_status backward(husk_pipeline *own, uint32_t micro_batch, const husk__dist_scope *scope)
 {
-    husk_status status =
-        graph_failed(own, husk_graph_micro_batch(own->graph, micro_batch % own->depth), scope);
+    husk_status status = graph_failed(own, husk_graph_micro_batch(own->graph, micro_batch % own->depth), scope);
     if (!status)
         status = settle_all(own, micro_batch, BACKWARD, false, scope);
     if (!status)
@@ -379,8 +372,7 @@ husk_status husk_pipeline_loss(husk_pipeline *pipeline, double *loss)
     husk_queue *queue = husk_graph_queue(own->graph);
     *loss = 0;
     if (own->losses && husk_queue_finish(queue))
-        return husk__dist_fail_with(own->dist, husk_queue_error(queue)->status, husk_queue_error(queue)->text,
-                                    &scope);
+        return husk__dist_fail_with(own->dist, husk_queue_error(queue)->status, husk_queue_error(queue)->text, &scope);
     for (uint32_t m = 0; own->losses && m < own->micro_batches; m++) {
         double wide;
         float narrow;

@@ -48,8 +48,8 @@ static bool is_hopeless(husk_dist *dist, const husk__task *task, uint64_t now, h
     if (now - task->since <= dist->params.patience_ms * HUSK__MS)
         return false;
     if (rank == HUSK__NONE)
-        snprintf(error->text, sizeof error->text,
-                 "%s: the device has not come to its end for %.1f s (patience_ms)", task->what, waited);
+        snprintf(error->text, sizeof error->text, "%s: the device has not come to its end for %.1f s (patience_ms)",
+                 task->what, waited);
     else
         snprintf(error->text, sizeof error->text,
                  "%s: %s has not come to it for %.1f s (patience_ms), though it is alive", task->what,

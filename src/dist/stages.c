@@ -109,9 +109,8 @@ static husk_status check_stages(const husk_dist *dist, const husk__stage_descrip
                                      (unsigned)all[r].next_count, next, (unsigned)all[r + 1].previous_count);
         for (uint32_t i = 0; i < all[r].next_count; i++)
             if (memcmp(&all[r].next[i], &all[r + 1].previous[i], sizeof(husk__link_shape)) != 0)
-                return husk__dist_refuse(scope, HUSK_INVALID_ARGUMENT,
-                                         "link %u: %s gives %s, %s wants %s", (unsigned)i, who,
-                                         shape_text(&all[r].next[i], a), next,
+                return husk__dist_refuse(scope, HUSK_INVALID_ARGUMENT, "link %u: %s gives %s, %s wants %s", (unsigned)i,
+                                         who, shape_text(&all[r].next[i], a), next,
                                          shape_text(&all[r + 1].previous[i], b));
     }
     return HUSK_OK;
@@ -122,8 +121,7 @@ husk_status husk__stages_compare(husk_dist *dist, const husk__stage_description 
     husk__stage_description *all = malloc(sizeof *all * (size_t)dist->count);
     if (!all)
         return husk__dist_fail_with(dist, HUSK_OUT_OF_HOST_MEMORY, "host memory does not suffice", scope);
-    husk_status status =
-        husk__dist_gather(dist, own, sizeof *own, all, "husk_pipeline_create", scope);
+    husk_status status = husk__dist_gather(dist, own, sizeof *own, all, "husk_pipeline_create", scope);
     if (!status)
         status = check_stages(dist, all, scope);
     free(all);

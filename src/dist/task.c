@@ -8,8 +8,8 @@
 
 // ---- the library's thread ----
 
-husk_status husk__task_send(husk_dist *dist, husk__task *task, const void *data, size_t bytes, int32_t peer,
-                            int tag, husk_error *error)
+husk_status husk__task_send(husk_dist *dist, husk__task *task, const void *data, size_t bytes, int32_t peer, int tag,
+                            husk_error *error)
 {
     int code = MPI_Isend(data, (int)bytes, MPI_BYTE, peer, tag, dist->comm, &task->requests[task->open]);
     task->peers[task->open] = peer;
@@ -17,8 +17,8 @@ husk_status husk__task_send(husk_dist *dist, husk__task *task, const void *data,
     return husk__mpi_failed(code, "MPI_Isend", error);
 }
 
-husk_status husk__task_receive(husk_dist *dist, husk__task *task, void *data, size_t bytes, int32_t peer,
-                               int tag, husk_error *error)
+husk_status husk__task_receive(husk_dist *dist, husk__task *task, void *data, size_t bytes, int32_t peer, int tag,
+                               husk_error *error)
 {
     int code = MPI_Irecv(data, (int)bytes, MPI_BYTE, peer, tag, dist->comm, &task->requests[task->open]);
     task->peers[task->open] = peer;

@@ -45,8 +45,8 @@ static husk_status advance_gathering(husk_dist *dist, husk__task *task, bool *ha
         if (r == dist->rank)
             continue;
         if (!g->is_broadcast || r == 0)
-            status = husk__task_receive(dist, task, g->all + (g->is_broadcast ? 0 : (size_t)r * g->bytes),
-                                        g->bytes, r, tag, error);
+            status = husk__task_receive(dist, task, g->all + (g->is_broadcast ? 0 : (size_t)r * g->bytes), g->bytes, r,
+                                        tag, error);
         if (!status && (!g->is_broadcast || dist->rank == 0))
             status = husk__task_send(dist, task, g->own, g->bytes, r, tag, error);
     }
@@ -146,8 +146,7 @@ husk_status husk_dist_sum(husk_dist *dist, double *values, size_t count)
     if (!all)
         return husk__dist_fail_with(dist, HUSK_OUT_OF_HOST_MEMORY, "husk_dist_sum: host memory does not suffice",
                                     &scope);
-    husk_status status =
-        husk__dist_gather(dist, values, sizeof *values * count, all, "husk_dist_sum", &scope);
+    husk_status status = husk__dist_gather(dist, values, sizeof *values * count, all, "husk_dist_sum", &scope);
     for (size_t i = 0; i < count && !status; i++) {
         values[i] = 0;
         for (int32_t r = 0; r < dist->count; r++)
@@ -175,8 +174,8 @@ husk_status husk_dist_barrier(husk_dist *dist)
     char nothing = 0;
     char *all = malloc((size_t)dist->count);
     if (!all)
-        return husk__dist_fail_with(dist, HUSK_OUT_OF_HOST_MEMORY,
-                                    "husk_dist_barrier: host memory does not suffice", &scope);
+        return husk__dist_fail_with(dist, HUSK_OUT_OF_HOST_MEMORY, "husk_dist_barrier: host memory does not suffice",
+                                    &scope);
     husk_status status = husk__dist_gather(dist, &nothing, 1, all, "husk_dist_barrier", &scope);
     free(all);
     return status;

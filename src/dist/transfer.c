@@ -63,7 +63,7 @@ husk_status husk__transfer_receive(husk_dist *dist, husk__task *task, bool *has_
         return husk__task_receive(dist, task, t->host, t->bytes, t->peer, t->tag, error);
     }
     status = t->stage == HUSK__AT_WIRE ? husk__task_settled(task, &settled, error)
-                                    : husk__task_device(task, t->ready, &settled, error);
+                                       : husk__task_device(task, t->ready, &settled, error);
     if (status || !settled)
         return status;
     task->steps++;
@@ -93,8 +93,7 @@ void husk__transfer_post(husk_dist *dist, husk__transfer *t, uint32_t micro_batc
     husk__task_post(dist, &t->task);
 }
 
-husk_status husk__transfer_settle(husk_dist *dist, husk__transfer *t, husk_queue *queue,
-                                  const husk__dist_scope *scope)
+husk_status husk__transfer_settle(husk_dist *dist, husk__transfer *t, husk_queue *queue, const husk__dist_scope *scope)
 {
     if (!t->is_posted)
         return HUSK_OK;

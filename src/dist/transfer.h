@@ -35,8 +35,7 @@ husk_status husk__transfer_receive(husk_dist *dist, husk__task *task, bool *has_
 /* It begins when the device has come to ready. is_next: it is with the next rank, not the previous one. */
 void husk__transfer_post(husk_dist *dist, husk__transfer *t, uint32_t micro_batch, bool is_next, husk_event *ready);
 /* The queue, which is the graph's, goes on when the transfer is done with the tensor, or has brought it. */
-husk_status husk__transfer_settle(husk_dist *dist, husk__transfer *t, husk_queue *queue,
-                                  const husk__dist_scope *scope);
+husk_status husk__transfer_settle(husk_dist *dist, husk__transfer *t, husk_queue *queue, const husk__dist_scope *scope);
 void husk__transfer_clear(husk__transfer *t);
 
 #endif

@@ -122,8 +122,7 @@ bool husk_ref_expect(const husk_ref_function *function, uint64_t seed, husk_ref_
     }
     for (int64_t i = 0; i < expected->count; i++) {
         int64_t index[HUSK_MAX_RANK] = {0};
-        husk_ref_index_of(function->rank, function->shape, expected->complete ? i : expected->positions[i],
-                          index);
+        husk_ref_index_of(function->rank, function->shape, expected->complete ? i : expected->positions[i], index);
         husk_ref_value value = function->at(function->op, index);
         expected->values[i] = value.value;
         expected->bounds[i] = value.bound;
@@ -180,8 +179,8 @@ static bool add(husk_ref_report *report, int32_t rank, const int64_t *index, dou
     return pass;
 }
 
-bool husk_ref_report_add(husk_ref_report *report, int32_t rank, const int64_t *index, double expected,
-                         double bound, double actual)
+bool husk_ref_report_add(husk_ref_report *report, int32_t rank, const int64_t *index, double expected, double bound,
+                         double actual)
 {
     return add(report, rank, index, expected, bound, actual, (double)FLT_MAX);
 }
@@ -198,8 +197,8 @@ void husk_ref_report_add_zero(husk_ref_report *report, double expected, double b
     report->near_errors += (actual - expected) * (actual - expected);
 }
 
-void husk_ref_report_add_projection(husk_ref_report *report, int32_t rank, const int64_t *index,
-                                    double expected, double bound, double actual)
+void husk_ref_report_add_projection(husk_ref_report *report, int32_t rank, const int64_t *index, double expected,
+                                    double bound, double actual)
 {
     if (!isfinite(expected))
         return;
@@ -249,15 +248,13 @@ static void expect_stored(husk_dtype dtype, double actual, double *value, double
         *bound += rounding;
 }
 
-void husk_ref_compare(const husk_ref_expected *expected, const husk_ref_array *actual,
-                      husk_ref_report *report)
+void husk_ref_compare(const husk_ref_expected *expected, const husk_ref_array *actual, husk_ref_report *report)
 {
     const double most = actual->dtype == HUSK_F64 ? DBL_MAX : (double)FLT_MAX;
     for (int64_t i = 0; i < expected->count; i++) {
         int64_t index[HUSK_MAX_RANK] = {0};
         const husk_ref_function *function = &expected->function;
-        husk_ref_index_of(function->rank, function->shape, expected->complete ? i : expected->positions[i],
-                          index);
+        husk_ref_index_of(function->rank, function->shape, expected->complete ? i : expected->positions[i], index);
         double value = husk_ref_load(actual, husk_ref_offset(actual, index));
         double wanted = expected->values[i], bound = expected->bounds[i];
         expect_stored(actual->dtype, value, &wanted, &bound);
@@ -302,8 +299,7 @@ static void index_text(int32_t rank, const int64_t *index, char *text, size_t ca
     size_t used = 0;
     text[0] = '\0';
     for (int32_t d = 0; d < rank && used < capacity; d++)
-        used +=
-            (size_t)snprintf(text + used, capacity - used, "%s%lld", d > 0 ? ", " : "", (long long)index[d]);
+        used += (size_t)snprintf(text + used, capacity - used, "%s%lld", d > 0 ? ", " : "", (long long)index[d]);
 }
 
 void husk_ref_report_text(const husk_ref_report *report, char *text, size_t capacity)
@@ -317,8 +313,8 @@ void husk_ref_report_text(const husk_ref_report *report, char *text, size_t capa
     } else if (report->projection_failures > 0) {
         index_text(report->projection_rank, report->first_projection, index, sizeof(index));
         snprintf(text, capacity, "%lld of %lld projections wrong (%.3g of the bound), first [%s]",
-                 (long long)report->projection_failures, (long long)report->projections,
-                 report->max_projection_ratio, index);
+                 (long long)report->projection_failures, (long long)report->projections, report->max_projection_ratio,
+                 index);
     } else if (report->allocation_failed) {
         snprintf(text, capacity, "not checked: host memory does not suffice");
     } else if (husk_ref_report_mistrusted(report)) {

@@ -60,19 +60,18 @@ typedef struct husk_ref_report {
  * Compare one output. NaN must meet NaN, infinity the same infinity; a value past f32's range may have
  * become infinity; a bound of 0 wants equality (of numbers: -0 equals 0). True if it passes.
  */
-bool husk_ref_report_add(husk_ref_report *report, int32_t rank, const int64_t *index, double expected,
-                         double bound, double actual);
+bool husk_ref_report_add(husk_ref_report *report, int32_t rank, const int64_t *index, double expected, double bound,
+                         double actual);
 
 /* Count an expected value for which zero would be right, and what was computed there. */
 void husk_ref_report_add_zero(husk_ref_report *report, double expected, double bound, double actual);
 
 /* The same for one projection of outputs; one that is not finite by rights is passed over. */
-void husk_ref_report_add_projection(husk_ref_report *report, int32_t rank, const int64_t *index,
-                                    double expected, double bound, double actual);
+void husk_ref_report_add_projection(husk_ref_report *report, int32_t rank, const int64_t *index, double expected,
+                                    double bound, double actual);
 
 /* Compare an output array with the expectations. Of f64, what is finite must not have become infinity. */
-void husk_ref_compare(const husk_ref_expected *expected, const husk_ref_array *actual,
-                      husk_ref_report *report);
+void husk_ref_compare(const husk_ref_expected *expected, const husk_ref_array *actual, husk_ref_report *report);
 
 /* husk_ref_expect and husk_ref_compare in one. True if every output was compared, and not samples alone. */
 bool husk_ref_check(const husk_ref_function *function, uint64_t seed, const husk_ref_array *actual,

@@ -101,8 +101,7 @@ static void project_right(const product *p, int64_t batch, int64_t first)
         for (int64_t block = 0; block < p->blocks.count; block++) {
             const int64_t sum = (first + i) / p->k, k = (first + i) % p->k;
             const int64_t start = batch * strides[0] + sum * strides[1] + k * strides[2];
-            const husk_ref_projection made =
-                husk_ref_project_block(&p->blocks, p->right, start, strides[3], block);
+            const husk_ref_projection made = husk_ref_project_block(&p->blocks, p->right, start, strides[3], block);
             const int64_t at = (block / p->group * p->part + i) * p->group + block % p->group;
             p->right_values[at] = made.value;
             p->right_norms[at] = sqrt(made.squares);
@@ -118,11 +117,9 @@ static void load_left(const product *p, int64_t batch, int64_t row, int64_t firs
         const int64_t sum = (first + i) / p->k, k = (first + i) % p->k;
         husk_ref_value z = {0};
         if (row < p->m && p->gradient != NULL)
-            z = husk_ref_gemm_backward_z(p->gradient, batch + sum, is_transposed ? k : row,
-                                         is_transposed ? row : k);
+            z = husk_ref_gemm_backward_z(p->gradient, batch + sum, is_transposed ? k : row, is_transposed ? row : k);
         else if (row < p->m)
-            z.value = husk_ref_load(p->left, batch * strides[0] + sum * strides[1] + row * strides[2] +
-                                                 k * strides[3]);
+            z.value = husk_ref_load(p->left, batch * strides[0] + sum * strides[1] + row * strides[2] + k * strides[3]);
         p->left_values[to * p->part + i] = z.value;
         p->left_absolute[to * p->part + i] = fabs(z.value);
         if (p->left_errors != NULL)
@@ -158,8 +155,7 @@ static void multiply(const product *p, int64_t count, const double *left, const 
 static void multiply_rows(const product *p, int64_t batch, int64_t first)
 {
     const int64_t last = p->m - first < p->rows ? p->m : first + p->rows;
-    memset(p->expected, 0,
-           (size_t)((p->inherited != NULL ? 3 : 2) * p->rows * p->lanes) * sizeof(*p->expected));
+    memset(p->expected, 0, (size_t)((p->inherited != NULL ? 3 : 2) * p->rows * p->lanes) * sizeof(*p->expected));
     for (int64_t part = 0; part < p->length; part += p->part) {
         const int64_t count = part_length(p, part);
         if (first == 0)
@@ -181,15 +177,14 @@ static int64_t row_start(const int64_t strides[3], int64_t batch, int64_t row)
     return batch * strides[0] + row * strides[1];
 }
 
-static void settle(product *p, husk_ref_projection *actual, const int64_t index[3], double expected,
-                   double magnitude, husk_ref_report *report)
+static void settle(product *p, husk_ref_projection *actual, const int64_t index[3], double expected, double magnitude,
+                   husk_ref_report *report)
 {
     const int32_t rank = p->out->rank;
     int64_t at[HUSK_MAX_RANK] = {rank == 3 && p->out->shape[0] != 1 ? index[0] : 0};
     at[rank - 2] = index[p->out_is_transposed ? 2 : 1];
     at[rank - 1] = index[p->out_is_transposed ? 1 : 2];
-    husk_ref_projection_settle(actual, &p->elements, at, p->blocks.signs + index[2], expected, magnitude,
-                               report);
+    husk_ref_projection_settle(actual, &p->elements, at, p->blocks.signs + index[2], expected, magnitude, report);
 }
 
 static void check_row(product *p, int64_t batch, int64_t row, husk_ref_report *report)
@@ -198,30 +193,26 @@ static void check_row(product *p, int64_t batch, int64_t row, husk_ref_report *r
         const int64_t at = row % p->rows * p->lanes + block;
         double expected = p->alpha * p->expected[at], magnitude = fabs(p->alpha) * p->magnitudes[at];
         if (p->beta != 0.0) {
-            const husk_ref_projection before =
-                husk_ref_project_block(&p->blocks, p->before, row_start(p->before_strides, batch, row),
-                                       p->before_strides[2], block);
+            const husk_ref_projection before = husk_ref_project_block(
+                &p->blocks, p->before, row_start(p->before_strides, batch, row), p->before_strides[2], block);
             expected += p->beta * before.value;
             magnitude += fabs(p->beta) * sqrt(before.squares);
         }
         if (p->bias != NULL) {
             const husk_ref_projection bias =
-                husk_ref_project_block(&p->blocks, p->bias, row * p->bias_strides[0], p->bias_strides[1],
-                                       block);
+                husk_ref_project_block(&p->blocks, p->bias, row * p->bias_strides[0], p->bias_strides[1], block);
             expected += bias.value;
             magnitude += sqrt(bias.squares);
         }
         const int64_t index[3] = {batch, row, block * p->blocks.width};
         husk_ref_projection actual =
-            husk_ref_project_block(&p->blocks, p->out, row_start(p->out_strides, batch, row),
-                                   p->out_strides[2], block);
+            husk_ref_project_block(&p->blocks, p->out, row_start(p->out_strides, batch, row), p->out_strides[2], block);
         settle(p, &actual, index, expected, magnitude, report);
-        const double flushed =
-            husk_ref_gemm_flushed(p->alpha, p->length, magnitude) * sqrt((double)actual.count);
+        const double flushed = husk_ref_gemm_flushed(p->alpha, p->length, magnitude) * sqrt((double)actual.count);
         const double bound = husk_ref_sum_bound(p->error_factor, p->length, magnitude) + flushed +
                              (p->inherited != NULL ? fabs(p->alpha) * p->inherited[at] : 0.0);
-        husk_ref_projection_check(&actual, p->out->dtype, expected, bound, magnitude, (double)p->length, 3,
-                                  index, report);
+        husk_ref_projection_check(&actual, p->out->dtype, expected, bound, magnitude, (double)p->length, 3, index,
+                                  report);
     }
 }
 
@@ -278,8 +269,7 @@ static product product_of(const husk_ref_gemm *op, const husk_ref_array *out)
     return p;
 }
 
-void husk_ref_gemm_freivalds(const husk_ref_gemm *op, const husk_ref_array *out, uint64_t seed,
-                             husk_ref_report *report)
+void husk_ref_gemm_freivalds(const husk_ref_gemm *op, const husk_ref_array *out, uint64_t seed, husk_ref_report *report)
 {
     product p = product_of(op, out);
     if (op->params == NULL || op->params->activation == HUSK_ACT_NONE)
@@ -294,8 +284,8 @@ int64_t husk_ref_gemm_freivalds_memory(const husk_ref_gemm *op, const husk_ref_a
 }
 
 // da = alpha z B', and the transpose of db, alpha z' A: what z errs by is on the left in both.
-void husk_ref_gemm_backward_freivalds(const husk_ref_gemm_backward *op, const husk_ref_array *out,
-                                      uint64_t seed, husk_ref_report *report)
+void husk_ref_gemm_backward_freivalds(const husk_ref_gemm_backward *op, const husk_ref_array *out, uint64_t seed,
+                                      husk_ref_report *report)
 {
     static const husk_gemm_params defaults;
     const husk_gemm_params *params = op->params != NULL ? op->params : &defaults;
@@ -307,8 +297,7 @@ void husk_ref_gemm_backward_freivalds(const husk_ref_gemm_backward *op, const hu
     const int64_t m = dy->shape[dy->rank - 2], n = dy->shape[dy->rank - 1];
     const bool out_is_transposed = is_a ? params->transpose_a != 0 : params->transpose_b == 0;
     const bool right_is_transposed = is_a ? params->transpose_b == 0 : params->transpose_a != 0;
-    const bool accumulates =
-        (params->accumulate & (is_a ? HUSK_ACCUMULATE_INPUTS : HUSK_ACCUMULATE_PARAMETERS)) != 0;
+    const bool accumulates = (params->accumulate & (is_a ? HUSK_ACCUMULATE_INPUTS : HUSK_ACCUMULATE_PARAMETERS)) != 0;
     const bool adds_up = husk_ref_gemm_backward_adds_up(op);
     product p = {.batch = adds_up ? 1 : batch,
                  .sums = adds_up ? batch : 1,
@@ -323,8 +312,7 @@ void husk_ref_gemm_backward_freivalds(const husk_ref_gemm_backward *op, const hu
                  .error_factor = op->error_factor,
                  .before = op->before,
                  .out = out,
-                 .elements = {husk_ref_gemm_backward_function(op), out,
-                              out->rank - (out_is_transposed ? 2 : 1), 0.0},
+                 .elements = {husk_ref_gemm_backward_function(op), out, out->rank - (out_is_transposed ? 2 : 1), 0.0},
                  .out_is_transposed = out_is_transposed};
     int64_t left_strides[3], right_strides[3];
     matrix_strides(dy, !is_a, left_strides);
@@ -338,8 +326,7 @@ void husk_ref_gemm_backward_freivalds(const husk_ref_gemm_backward *op, const hu
     check_product(&p, seed, report);
 }
 
-void husk_ref_gemm_check(const husk_ref_gemm *op, uint64_t seed, const husk_ref_array *out,
-                         husk_ref_report *report)
+void husk_ref_gemm_check(const husk_ref_gemm *op, uint64_t seed, const husk_ref_array *out, husk_ref_report *report)
 {
     const husk_ref_function function = husk_ref_gemm_function(op);
     if (!husk_ref_check(&function, seed, out, report))

@@ -62,8 +62,7 @@ int64_t husk_ref_gemm_freivalds_memory(const husk_ref_gemm *op, const husk_ref_a
 void husk_ref_gemm_backward_freivalds(const husk_ref_gemm_backward *op, const husk_ref_array *out, uint64_t seed,
                                       husk_ref_report *report);
 /* Every position of y, or those that are drawn, projected along the output channels of each group. */
-void husk_ref_conv_freivalds(const husk_ref_conv *op, const husk_ref_array *y, uint64_t seed,
-                             husk_ref_report *report);
+void husk_ref_conv_freivalds(const husk_ref_conv *op, const husk_ref_array *y, uint64_t seed, husk_ref_report *report);
 /* The same of dx, along the input channels of each group. */
 void husk_ref_conv_backward_data_freivalds(const husk_ref_conv_backward_data *op, const husk_ref_array *dx,
                                            uint64_t seed, husk_ref_report *report);
@@ -75,14 +74,12 @@ void husk_ref_embedding_backward_freivalds(const husk_ref_embedding_backward *op
                                            uint64_t seed, husk_ref_report *report);
 
 /* husk_ref_check, and Freivalds' check where not every output was compared. */
-void husk_ref_gemm_check(const husk_ref_gemm *op, uint64_t seed, const husk_ref_array *out,
-                         husk_ref_report *report);
+void husk_ref_gemm_check(const husk_ref_gemm *op, uint64_t seed, const husk_ref_array *out, husk_ref_report *report);
 void husk_ref_gemm_backward_check(const husk_ref_gemm_backward *op, uint64_t seed, const husk_ref_array *out,
                                   husk_ref_report *report);
-void husk_ref_conv_check(const husk_ref_conv *op, uint64_t seed, const husk_ref_array *y,
-                         husk_ref_report *report);
-void husk_ref_conv_backward_data_check(const husk_ref_conv_backward_data *op, uint64_t seed,
-                                       const husk_ref_array *dx, husk_ref_report *report);
+void husk_ref_conv_check(const husk_ref_conv *op, uint64_t seed, const husk_ref_array *y, husk_ref_report *report);
+void husk_ref_conv_backward_data_check(const husk_ref_conv_backward_data *op, uint64_t seed, const husk_ref_array *dx,
+                                       husk_ref_report *report);
 void husk_ref_conv_backward_weights_check(const husk_ref_conv_backward_weights *op, uint64_t seed,
                                           const husk_ref_array *dw, husk_ref_report *report);
 void husk_ref_embedding_backward_check(const husk_ref_embedding_backward *op, uint64_t seed,

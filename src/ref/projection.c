@@ -29,12 +29,11 @@ static double power_below(double value)
     return value;
 }
 
-void husk_ref_project(husk_ref_projection *projection, const husk_ref_array *array, int64_t start,
-                      int64_t stride, int64_t count, const double *signs)
+void husk_ref_project(husk_ref_projection *projection, const husk_ref_array *array, int64_t start, int64_t stride,
+                      int64_t count, const double *signs)
 {
     // Half a unit in the last place, or of the smallest number there is: husk_ref_round_bound.
-    const double of_one = husk_ref_round_bound(array->dtype, 1.0),
-                 least = husk_ref_round_bound(array->dtype, 0.0);
+    const double of_one = husk_ref_round_bound(array->dtype, 1.0), least = husk_ref_round_bound(array->dtype, 0.0);
     for (int64_t i = 0; i < count; i++) {
         const double value = husk_ref_load(array, start + i * stride);
         projection->value += signs[i] * value;
@@ -61,30 +60,27 @@ husk_ref_projection husk_ref_project_block(const husk_ref_blocks *blocks, const 
 int64_t husk_ref_projection_width(husk_dtype dtype, double factor, int64_t length, int64_t count, double most)
 {
     const double computing = husk_ref_sum_bound(factor, length, 1.0) * sqrt((double)length);
-    const double ratio =
-        BLOCK_ERROR / (husk_ref_round_bound(dtype, 1.0) + husk_ref_bound_in(dtype, computing));
+    const double ratio = BLOCK_ERROR / (husk_ref_round_bound(dtype, 1.0) + husk_ref_bound_in(dtype, computing));
     double width = fmax(floor(ratio * ratio), LEAST_WIDTH);
     width = fmax(width, ceil((double)count / fmax(floor(most), 1.0)));
     return width < (double)count ? (int64_t)width : count > 0 ? count : 1;
 }
 
 // What it should be, having been compared with what it is.
-static double settle_one(husk_ref_elements *elements, const int64_t *index, double actual,
-                         husk_ref_report *report)
+static double settle_one(husk_ref_elements *elements, const int64_t *index, double actual, husk_ref_report *report)
 {
     const husk_ref_array *out = elements->out;
     const husk_ref_value wanted = elements->function.at(elements->function.op, index);
     const double bound = husk_ref_bound_in(out->dtype, wanted.bound);
     const double most = husk_ref_round(out->dtype, wanted.value + copysign(bound, actual));
     // Past the dtype's range where all that it may err by is added.
-    husk_ref_report_add(report, out->rank, index, isinf(actual) && most == actual ? actual : wanted.value,
-                        bound, actual);
+    husk_ref_report_add(report, out->rank, index, isinf(actual) && most == actual ? actual : wanted.value, bound,
+                        actual);
     return wanted.value;
 }
 
-void husk_ref_projection_settle(husk_ref_projection *projection, husk_ref_elements *elements,
-                                const int64_t *index, const double *signs, double expected,
-                                double magnitude, husk_ref_report *report)
+void husk_ref_projection_settle(husk_ref_projection *projection, husk_ref_elements *elements, const int64_t *index,
+                                const double *signs, double expected, double magnitude, husk_ref_report *report)
 {
     const husk_ref_array *out = elements->out;
     if (isfinite(projection->value) || !isfinite(expected) || out->dtype == HUSK_F64 ||
@@ -112,9 +108,9 @@ void husk_ref_projection_settle(husk_ref_projection *projection, husk_ref_elemen
     *projection = settled;
 }
 
-void husk_ref_projection_check(const husk_ref_projection *actual, husk_dtype dtype, double expected,
-                               double bound, double magnitude, double length, int32_t rank,
-                               const int64_t *index, husk_ref_report *report)
+void husk_ref_projection_check(const husk_ref_projection *actual, husk_dtype dtype, double expected, double bound,
+                               double magnitude, double length, int32_t rank, const int64_t *index,
+                               husk_ref_report *report)
 {
     // Past the dtype's range, perhaps by rights, and not settled: the samples judge it.
     if (!isfinite(actual->value) && isinf(husk_ref_round(dtype, magnitude)))

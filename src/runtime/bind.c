@@ -19,8 +19,7 @@ husk_status husk__tensor_bind(husk_queue *queue, const husk_tensor *tensor, cons
         return husk__reject(scope, argument, "buffer is NULL");
     uint64_t size = husk_dtype_size(tensor->dtype);
     if (buffer->offset % size)
-        return husk__reject(scope, argument,
-                            "its buffer is a view at byte %llu, not a multiple of the element's %llu",
+        return husk__reject(scope, argument, "its buffer is a view at byte %llu, not a multiple of the element's %llu",
                             (unsigned long long)buffer->offset, (unsigned long long)size);
     uint64_t capacity = buffer->bytes / size, elements = (uint64_t)extent / size;
     if ((uint64_t)tensor->offset > capacity || elements > capacity - (uint64_t)tensor->offset)
@@ -36,8 +35,7 @@ static bool touched(const husk_tensor *tensor, uint64_t *first, uint64_t *past)
     if (extent <= 0 || !tensor->buffer || !tensor->buffer->block)
         return false;
     const husk_buffer *buffer = tensor->buffer;
-    *first = buffer->block->root_offset + buffer->offset +
-             (uint64_t)tensor->offset * husk_dtype_size(tensor->dtype);
+    *first = buffer->block->root_offset + buffer->offset + (uint64_t)tensor->offset * husk_dtype_size(tensor->dtype);
     *past = *first + (uint64_t)extent;
     return true;
 }
@@ -48,8 +46,7 @@ static bool overlap(const husk_tensor *a, const husk_tensor *b)
     if (!a || !b || a->packed || b->packed || !a->buffer || !b->buffer ||
         !husk__blocks_meet(a->buffer->block, b->buffer->block))
         return false;
-    return touched(a, &a_first, &a_past) && touched(b, &b_first, &b_past) && a_first < b_past &&
-           b_first < a_past;
+    return touched(a, &a_first, &a_past) && touched(b, &b_first, &b_past) && a_first < b_past && b_first < a_past;
 }
 
 husk_status husk__refuse_overlap(const husk_tensor *output, const char *output_name, const husk_tensor *other,
@@ -76,9 +73,8 @@ static bool same_view(const husk_tensor *a, const husk_tensor *b)
     return true;
 }
 
-husk_status husk__refuse_partial_overlap(const husk_tensor *output, const char *output_name,
-                                         const husk_tensor *other, const char *other_name,
-                                         const husk__scope *scope)
+husk_status husk__refuse_partial_overlap(const husk_tensor *output, const char *output_name, const husk_tensor *other,
+                                         const char *other_name, const husk__scope *scope)
 {
     if (overlap(output, other) && !same_view(output, other))
         return husk__reject(scope, output_name, "overlaps %s without being the same view", other_name);

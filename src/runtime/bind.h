@@ -17,8 +17,7 @@ husk_status husk__tensor_bind(husk_queue *queue, const husk_tensor *tensor, cons
 husk_status husk__refuse_overlap(const husk_tensor *output, const char *output_name, const husk_tensor *other,
                                  const char *other_name, const husk__scope *scope);
 /* The same, but exactly the same view (in place) is allowed. */
-husk_status husk__refuse_partial_overlap(const husk_tensor *output, const char *output_name,
-                                         const husk_tensor *other, const char *other_name,
-                                         const husk__scope *scope);
+husk_status husk__refuse_partial_overlap(const husk_tensor *output, const char *output_name, const husk_tensor *other,
+                                         const char *other_name, const husk__scope *scope);
 
 #endif

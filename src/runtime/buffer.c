@@ -56,17 +56,14 @@ husk_status husk_buffer_view(husk_buffer *buffer, uint64_t offset, uint64_t byte
         return husk__reject(&scope, "buffer", "was released");
     if (offset > buffer->bytes || bytes > buffer->bytes - offset)
         return husk__reject(&scope, "bytes", "the view [%llu, +%llu) passes the buffer's end at %llu",
-                            (unsigned long long)offset, (unsigned long long)bytes,
-                            (unsigned long long)buffer->bytes);
-    husk_status status =
-        make_buffer(buffer->context, buffer->block, buffer->offset + offset, bytes, view, &scope);
+                            (unsigned long long)offset, (unsigned long long)bytes, (unsigned long long)buffer->bytes);
+    husk_status status = make_buffer(buffer->context, buffer->block, buffer->offset + offset, bytes, view, &scope);
     if (status == HUSK_OK && buffer->block)
         atomic_fetch_add(&buffer->block->references, 1);
     return status;
 }
 
-husk_status husk_buffer_from_opencl(husk_context *context, cl_mem mem, husk_buffer **buffer,
-                                    husk_error *error)
+husk_status husk_buffer_from_opencl(husk_context *context, cl_mem mem, husk_buffer **buffer, husk_error *error)
 {
     husk__scope scope;
     husk_status status = husk__context_call_begin(context, "husk_buffer_from_opencl", error, &scope);

@@ -52,22 +52,20 @@ void husk__cache_open(husk__cache *cache, const husk_context_params *params, con
     cache->directory = NULL;
     if (!is_wanted(params->cache, traits, log))
         return;
-    char *directory =
-        params->cache_directory ? husk__copy_string(params->cache_directory) : husk__user_folder_path();
+    char *directory = params->cache_directory ? husk__copy_string(params->cache_directory) : husk__user_folder_path();
     for (size_t end = directory ? strlen(directory) : 0; end > 1 && directory[end - 1] == '/'; --end)
         directory[end - 1] = 0;
     if (directory && !husk__prepare_private_directory(directory)) {
         husk__log_write(log, HUSK_LOG_INFORMATION,
-                        "no cache of binaries: %s cannot be made, is a link, or others may write to it",
-                        directory);
+                        "no cache of binaries: %s cannot be made, is a link, or others may write to it", directory);
         free(directory);
         directory = NULL;
     }
     // The folder that was looked at, wherever the program goes from here.
     cache->directory = directory ? husk__absolute_path(directory) : NULL;
     if (directory && !cache->directory)
-        husk__log_write(log, HUSK_LOG_INFORMATION,
-                        "no cache of binaries: the absolute path of %s is not known", directory);
+        husk__log_write(log, HUSK_LOG_INFORMATION, "no cache of binaries: the absolute path of %s is not known",
+                        directory);
     free(directory);
 }
 
@@ -133,8 +131,7 @@ const char *husk__cache_entry_find(const char *bytes, size_t size, const char *k
         header.binary_size != size - sizeof header - key_size)
         return NULL;
     const char *stored_key = bytes + sizeof header, *binary = stored_key + key_size;
-    if (memcmp(stored_key, key, key_size) != 0 ||
-        !same_hash(header.key_hash, husk__hash128_of(stored_key, key_size)) ||
+    if (memcmp(stored_key, key, key_size) != 0 || !same_hash(header.key_hash, husk__hash128_of(stored_key, key_size)) ||
         !same_hash(header.binary_hash, husk__hash128_of(binary, (size_t)header.binary_size)))
         return NULL;
     *binary_size = (size_t)header.binary_size;

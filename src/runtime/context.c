@@ -18,8 +18,7 @@
 
 enum { DEFAULT_PLAN_CACHE_CAPACITY = 512 };
 
-static husk_status read_params(const husk_context_params *given, husk_context_params *params,
-                               const husk__scope *scope)
+static husk_status read_params(const husk_context_params *given, husk_context_params *params, const husk__scope *scope)
 {
     husk_status status = husk__params_read(params, sizeof *params, "HUSK_CONTEXT_PARAMS", given, scope);
     if (status == HUSK_OK && (unsigned)params->cache > HUSK_CACHE_OFF)
@@ -47,8 +46,7 @@ static husk_context *allocate_context(const husk_device *device, const husk_cont
     context->precision = params->precision ? params->precision : HUSK_PRECISION_HIGHEST;
     context->plan_cache_capacity =
         params->plan_cache_capacity ? params->plan_cache_capacity : DEFAULT_PLAN_CACHE_CAPACITY;
-    husk__pool_init(&context->pool,
-                    params->memory_budget ? params->memory_budget : device->traits.global_memory,
+    husk__pool_init(&context->pool, params->memory_budget ? params->memory_budget : device->traits.global_memory,
                     device->pooled_memory);
     husk__guards_init(&context->guards);
     husk__cache_open(&context->cache, params, &device->traits, &context->log);
@@ -57,11 +55,9 @@ static husk_context *allocate_context(const husk_device *device, const husk_cont
 
 // ---- a share of a device ----
 
-static husk_status make_share(const husk_device *device, uint32_t units, cl_device_id *share,
-                              const husk__scope *scope)
+static husk_status make_share(const husk_device *device, uint32_t units, cl_device_id *share, const husk__scope *scope)
 {
-    const cl_device_partition_property counts[] = {CL_DEVICE_PARTITION_BY_COUNTS,
-                                                   (cl_device_partition_property)units,
+    const cl_device_partition_property counts[] = {CL_DEVICE_PARTITION_BY_COUNTS, (cl_device_partition_property)units,
                                                    CL_DEVICE_PARTITION_BY_COUNTS_LIST_END, 0};
     cl_uint all = 0;
     *share = NULL;
@@ -69,8 +65,7 @@ static husk_status make_share(const husk_device *device, uint32_t units, cl_devi
     if (code != CL_SUCCESS)
         return husk__opencl_error(scope, "clGetDeviceInfo", code);
     if (units > all)
-        return husk__reject(scope, "params", "units is %u, and the device has %u", (unsigned)units,
-                            (unsigned)all);
+        return husk__reject(scope, "params", "units is %u, and the device has %u", (unsigned)units, (unsigned)all);
     if (units == 0 || units == all)
         return HUSK_OK;
     code = clCreateSubDevices(device->id, counts, 1, share, NULL);
@@ -78,10 +73,9 @@ static husk_status make_share(const husk_device *device, uint32_t units, cl_devi
         return husk__opencl_error(scope, "clCreateSubDevices", code);
     if (code != CL_SUCCESS) {
         *share = NULL;
-        return husk__fail_opencl(
-            scope, HUSK_UNSUPPORTED, code,
-            "params: units is %u, and the device, of %u, cannot be divided by counts (%s)", (unsigned)units,
-            (unsigned)all, husk__opencl_name(code));
+        return husk__fail_opencl(scope, HUSK_UNSUPPORTED, code,
+                                 "params: units is %u, and the device, of %u, cannot be divided by counts (%s)",
+                                 (unsigned)units, (unsigned)all, husk__opencl_name(code));
     }
     return HUSK_OK;
 }
@@ -98,8 +92,8 @@ static husk_status describe_share(cl_device_id share, const husk_device *whole, 
     return HUSK_OK;
 }
 
-static husk_status create_on(const husk_device *device, const husk_context_params *params,
-                             husk_context **context, const husk__scope *scope)
+static husk_status create_on(const husk_device *device, const husk_context_params *params, husk_context **context,
+                             const husk__scope *scope)
 {
     husk_device_list *own = NULL;
     cl_device_id share;
@@ -111,8 +105,7 @@ static husk_status create_on(const husk_device *device, const husk_context_param
     if (status == HUSK_OK)
         status = husk__refuse_small_stacks(&used->traits, scope);
     if (status == HUSK_OK) {
-        const cl_context_properties properties[] = {CL_CONTEXT_PLATFORM,
-                                                    (cl_context_properties)device->platform, 0};
+        const cl_context_properties properties[] = {CL_CONTEXT_PLATFORM, (cl_context_properties)device->platform, 0};
         cl_int code;
         cl = clCreateContext(properties, 1, &used->id, NULL, NULL, &code);
         if (!cl)
@@ -133,8 +126,8 @@ static husk_status create_on(const husk_device *device, const husk_context_param
     return status;
 }
 
-husk_status husk_context_create(const husk_device *device, const husk_context_params *given,
-                                husk_context **context, husk_error *error)
+husk_status husk_context_create(const husk_device *device, const husk_context_params *given, husk_context **context,
+                                husk_error *error)
 {
     husk__scope scope = {"husk_context_create", error};
     if (!context)

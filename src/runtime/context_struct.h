@@ -19,11 +19,7 @@
 #include "runtime/programs.h"
 #include "runtime/released.h"
 
-enum {
-    HUSK__RELEASE_ACTIONS = 8,
-    HUSK__FEATURES = HUSK_FEATURE_DOT_I8 + 1,
-    HUSK__QUIRKS = HUSK_QUIRK_ASSEMBLY + 1
-};
+enum { HUSK__RELEASE_ACTIONS = 8, HUSK__FEATURES = HUSK_FEATURE_DOT_I8 + 1, HUSK__QUIRKS = HUSK_QUIRK_ASSEMBLY + 1 };
 
 struct husk_context {
     atomic_int references;

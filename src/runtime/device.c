@@ -26,8 +26,7 @@ const char *husk_device_class_text(husk_device_class device_class)
 
 bool husk__is_gpu(const husk_device_traits *traits)
 {
-    return traits->device_class == HUSK_DEVICE_GPU_DISCRETE ||
-           traits->device_class == HUSK_DEVICE_GPU_INTEGRATED;
+    return traits->device_class == HUSK_DEVICE_GPU_DISCRETE || traits->device_class == HUSK_DEVICE_GPU_INTEGRATED;
 }
 
 bool husk__device_list_add_note(husk_device_list *list, husk_note_kind kind, const char *format, ...)

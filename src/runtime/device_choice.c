@@ -73,18 +73,16 @@ static husk_status nothing_fits(const husk_device_list *list, const char *wish, 
     for (size_t i = 0; i < list->count; ++i) {
         const husk_device_traits *traits = &list->devices[i].traits;
         husk__text_format(&text, "\n  %u:%u  %s (%s, %s)%s", (unsigned)traits->platform_index,
-                          (unsigned)traits->device_index, traits->name,
-                          husk_device_class_text(traits->device_class), traits->platform_name,
-                          traits->is_available ? "" : ", not available");
+                          (unsigned)traits->device_index, traits->name, husk_device_class_text(traits->device_class),
+                          traits->platform_name, traits->is_available ? "" : ", not available");
     }
     const bool has_any = text.bytes;
     for (size_t i = 0; i < list->note_count; ++i) // a platform that did not list its devices, and why
         if (list->notes[i].kind == HUSK_NOTE_WARNING)
             husk__text_format(&text, "\n  %s", list->notes[i].text);
     husk_status status =
-        husk__fail(scope, HUSK_NO_DEVICE, "%s%s%s%s",
-                   wish ? "no device fits \"" : "no device can be the default", wish ? wish : "",
-                   wish ? "\"" : "", has_any ? "; there is:" : "; there is none");
+        husk__fail(scope, HUSK_NO_DEVICE, "%s%s%s%s", wish ? "no device fits \"" : "no device can be the default",
+                   wish ? wish : "", wish ? "\"" : "", has_any ? "; there is:" : "; there is none");
     if (text.bytes && scope->error) {
         size_t used = strlen(scope->error->text);
         snprintf(scope->error->text + used, sizeof scope->error->text - used, "%s", text.bytes);
@@ -93,8 +91,8 @@ static husk_status nothing_fits(const husk_device_list *list, const char *wish, 
     return status;
 }
 
-husk_status husk_device_list_select(const husk_device_list *list, const char *wish,
-                                    const husk_device **device, husk_error *error)
+husk_status husk_device_list_select(const husk_device_list *list, const char *wish, const husk_device **device,
+                                    husk_error *error)
 {
     husk__scope scope = {"husk_device_list_select", error};
     if (!list)

@@ -13,8 +13,7 @@
 #include "runtime/pocl.h"
 
 // False, and the list as it was, where there was no memory or the device did not answer: then failed has the call.
-static bool append_device(husk_device_list *list, cl_platform_id platform, cl_device_id id,
-                          husk__unanswered *failed)
+static bool append_device(husk_device_list *list, cl_platform_id platform, cl_device_id id, husk__unanswered *failed)
 {
     *failed = (husk__unanswered){0};
     husk_device *devices = realloc(list->devices, (list->count + 1) * sizeof *devices);
@@ -54,9 +53,9 @@ static husk_status list_device(husk_device_list *list, cl_platform_id platform, 
         return lacks_memory(scope);
     if (failed.code == CL_OUT_OF_HOST_MEMORY)
         return husk__opencl_error(scope, failed.function, failed.code);
-    husk__device_list_add_note(list, HUSK_NOTE_WARNING,
-                               "device %u of platform %u is left out: %s failed (%s)", (unsigned)device_index,
-                               (unsigned)platform_index, failed.function, husk__opencl_name(failed.code));
+    husk__device_list_add_note(list, HUSK_NOTE_WARNING, "device %u of platform %u is left out: %s failed (%s)",
+                               (unsigned)device_index, (unsigned)platform_index, failed.function,
+                               husk__opencl_name(failed.code));
     return HUSK_OK;
 }
 
@@ -71,9 +70,8 @@ static husk_status list_platform(husk_device_list *list, cl_platform_id platform
         char *why = husk__explain_no_device(name ? name : "", &list->lacks_memory);
         const bool is_plain = !why && (code == CL_SUCCESS || code == CL_DEVICE_NOT_FOUND);
         husk__device_list_add_note(list, is_plain ? HUSK_NOTE_INFORMATION : HUSK_NOTE_WARNING,
-                                   "platform %u, %s, has no device (%s)%s%s", (unsigned)index,
-                                   name ? name : "", husk__opencl_name(code), why ? ": " : "",
-                                   why ? why : "");
+                                   "platform %u, %s, has no device (%s)%s%s", (unsigned)index, name ? name : "",
+                                   husk__opencl_name(code), why ? ": " : "", why ? why : "");
         free(why);
         free(name);
         return HUSK_OK;
@@ -110,8 +108,7 @@ static void note_duplicates(husk_device_list *list)
                 husk__device_list_add_note(list, HUSK_NOTE_INFORMATION,
                                            "%u:%u and %u:%u are the same card, at PCI address %s",
                                            (unsigned)a->platform_index, (unsigned)a->device_index,
-                                           (unsigned)b->platform_index, (unsigned)b->device_index,
-                                           a->pci_address);
+                                           (unsigned)b->platform_index, (unsigned)b->device_index, a->pci_address);
         }
 }
 
@@ -125,11 +122,11 @@ static husk_status no_platform(const husk__scope *scope)
     for (size_t i = 0; list && i < list->note_count; ++i)
         husk__text_format(&text, "\n  %s", list->notes[i].text);
     husk_device_list_release(list);
-    husk_status status = husk__fail(
-        scope, HUSK_NO_PLATFORM,
-        "no OpenCL platform is installed. For the CPU: apt-get install pocl-opencl-icd (Debian, Ubuntu), "
-        "dnf install pocl (Fedora), pacman -S pocl (Arch); for a GPU: its vendor's OpenCL driver%s",
-        text.bytes ? text.bytes : "");
+    husk_status status =
+        husk__fail(scope, HUSK_NO_PLATFORM,
+                   "no OpenCL platform is installed. For the CPU: apt-get install pocl-opencl-icd (Debian, Ubuntu), "
+                   "dnf install pocl (Fedora), pacman -S pocl (Arch); for a GPU: its vendor's OpenCL driver%s",
+                   text.bytes ? text.bytes : "");
     husk__text_free(&text);
     return status;
 }

@@ -23,8 +23,7 @@ static char *read_text(husk_device_list *list, const char *path)
     return text;
 }
 
-static bool read_hex(husk_device_list *list, const char *directory, const char *name, const char *leaf,
-                     unsigned *value)
+static bool read_hex(husk_device_list *list, const char *directory, const char *name, const char *leaf, unsigned *value)
 {
     char path[512];
     snprintf(path, sizeof path, "%s/%s/%s", directory, name, leaf);
@@ -46,8 +45,7 @@ static bool is_served(const husk_device_list *list, const char *address, unsigne
 {
     for (size_t i = 0; i < list->count; ++i) {
         const husk_device_traits *traits = &list->devices[i].traits;
-        if (traits->device_class != HUSK_DEVICE_GPU_DISCRETE &&
-            traits->device_class != HUSK_DEVICE_GPU_INTEGRATED)
+        if (traits->device_class != HUSK_DEVICE_GPU_DISCRETE && traits->device_class != HUSK_DEVICE_GPU_INTEGRATED)
             continue;
         if (traits->pci_address[0] && is_at(traits->pci_address, address))
             return true;
@@ -124,12 +122,10 @@ static void examine_pci(husk_device_list *list)
             !read_hex(list, root, name, "vendor", &vendor) || !is_computing_gpu(class, vendor) ||
             is_served(list, name, vendor))
             continue;
-        husk__device_list_add_note(list, HUSK_NOTE_MISSING_GPU,
-                                   "this machine has a GPU from %s (PCI %s) that OpenCL does not show: %s%s",
-                                   vendor_name(vendor), name, advice(vendor),
-                                   render_nodes_are_closed()
-                                       ? "; /dev/dri/renderD* is not open to this user: join the group render"
-                                       : "");
+        husk__device_list_add_note(
+            list, HUSK_NOTE_MISSING_GPU, "this machine has a GPU from %s (PCI %s) that OpenCL does not show: %s%s",
+            vendor_name(vendor), name, advice(vendor),
+            render_nodes_are_closed() ? "; /dev/dri/renderD* is not open to this user: join the group render" : "");
     }
     husk__folder_close(folder);
 }
@@ -157,17 +153,14 @@ static void examine_device_files(husk_device_list *list)
     if (has_gpu(list) || has_note(list, HUSK_NOTE_MISSING_GPU))
         return;
     if (husk__is_there("/dev/nvidia0"))
-        husk__device_list_add_note(
-            list, HUSK_NOTE_MISSING_GPU,
-            "this machine has an NVIDIA GPU (/dev/nvidia0) that OpenCL does not show: %s",
-            advice(VENDOR_NVIDIA));
-    else if (husk__is_there("/dev/kfd"))
         husk__device_list_add_note(list, HUSK_NOTE_MISSING_GPU,
-                                   "this machine has an AMD GPU (/dev/kfd) that OpenCL does not show: %s%s",
-                                   advice(VENDOR_AMD),
-                                   !husk__is_open_to_user("/dev/kfd")
-                                       ? "; /dev/kfd is not open to this user: join the group render"
-                                       : "");
+                                   "this machine has an NVIDIA GPU (/dev/nvidia0) that OpenCL does not show: %s",
+                                   advice(VENDOR_NVIDIA));
+    else if (husk__is_there("/dev/kfd"))
+        husk__device_list_add_note(
+            list, HUSK_NOTE_MISSING_GPU, "this machine has an AMD GPU (/dev/kfd) that OpenCL does not show: %s%s",
+            advice(VENDOR_AMD),
+            !husk__is_open_to_user("/dev/kfd") ? "; /dev/kfd is not open to this user: join the group render" : "");
 }
 
 // An .icd file that names a library which cannot be loaded: the loader skips it without a word. Those that can

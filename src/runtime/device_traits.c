@@ -28,8 +28,7 @@ typedef struct reading {
 
 static bool ask(reading *r, cl_device_info info, size_t size, void *value)
 {
-    return !r->failed.code &&
-           is_told(&r->failed, "clGetDeviceInfo", clGetDeviceInfo(r->id, info, size, value, NULL));
+    return !r->failed.code && is_told(&r->failed, "clGetDeviceInfo", clGetDeviceInfo(r->id, info, size, value, NULL));
 }
 
 // What only some drivers have: whatever else they answer, want of memory apart, means that this one has not.
@@ -38,15 +37,13 @@ static bool ask_extension(reading *r, cl_device_info info, size_t size, void *va
     if (r->failed.code)
         return false;
     const cl_int code = clGetDeviceInfo(r->id, info, size, value, NULL);
-    return is_told(&r->failed, "clGetDeviceInfo",
-                   code == CL_OUT_OF_HOST_MEMORY || !code ? code : CL_INVALID_VALUE);
+    return is_told(&r->failed, "clGetDeviceInfo", code == CL_OUT_OF_HOST_MEMORY || !code ? code : CL_INVALID_VALUE);
 }
 
 static char *device_text(reading *r, cl_device_info info)
 {
     size_t size = 0;
-    if (r->failed.code ||
-        !is_told(&r->failed, "clGetDeviceInfo", clGetDeviceInfo(r->id, info, 0, NULL, &size)))
+    if (r->failed.code || !is_told(&r->failed, "clGetDeviceInfo", clGetDeviceInfo(r->id, info, 0, NULL, &size)))
         return husk__copy_string("");
     char *text = calloc(1, size + 1);
     if (text && !ask(r, info, size, text))
@@ -104,13 +101,7 @@ enum {
 // lists the extension: a checking layer takes any other question for a mistake.
 static char *pci_address(reading *r, const char *extensions)
 {
-    enum {
-        PCI_BUS_INFO_KHR = 0x410F,
-        PCI_BUS_NV = 0x4008,
-        PCI_SLOT_NV,
-        PCI_DOMAIN_NV,
-        TOPOLOGY_AMD = 0x4037
-    };
+    enum { PCI_BUS_INFO_KHR = 0x410F, PCI_BUS_NV = 0x4008, PCI_SLOT_NV, PCI_DOMAIN_NV, TOPOLOGY_AMD = 0x4037 };
     char text[32] = "";
     struct {
         cl_uint domain, bus, device, function;
@@ -122,16 +113,15 @@ static char *pci_address(reading *r, const char *extensions)
     cl_uint bus, slot, domain = 0;
     if (strstr(extensions, "cl_khr_pci_bus_info") && ask_extension(r, PCI_BUS_INFO_KHR, sizeof khr, &khr))
         snprintf(text, sizeof text, "%04x:%02x:%02x.%x", khr.domain, khr.bus, khr.device, khr.function);
-    else if (strstr(extensions, "cl_nv_device_attribute_query") &&
-             ask_extension(r, PCI_BUS_NV, sizeof bus, &bus) &&
+    else if (strstr(extensions, "cl_nv_device_attribute_query") && ask_extension(r, PCI_BUS_NV, sizeof bus, &bus) &&
              ask_extension(r, PCI_SLOT_NV, sizeof slot, &slot)) {
         if (!ask_extension(r, PCI_DOMAIN_NV, sizeof domain, &domain))
             domain = 0; // older drivers do not say
         snprintf(text, sizeof text, "%04x:%02x:%02x.%x", domain, bus, slot >> 3, slot & 7);
     } else if (strstr(extensions, "cl_amd_device_attribute_query") &&
                ask_extension(r, TOPOLOGY_AMD, sizeof amd, &amd) && amd.type == 1)
-        snprintf(text, sizeof text, "0000:%02x:%02x.%x", (unsigned)(cl_uchar)amd.bus,
-                 (unsigned)(cl_uchar)amd.device, (unsigned)(cl_uchar)amd.function);
+        snprintf(text, sizeof text, "0000:%02x:%02x.%x", (unsigned)(cl_uchar)amd.bus, (unsigned)(cl_uchar)amd.device,
+                 (unsigned)(cl_uchar)amd.function);
     return husk__copy_string(text);
 }
 

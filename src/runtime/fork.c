@@ -25,18 +25,16 @@ husk_status husk__refuse_forked(const husk__scope *scope)
 {
     if (!husk__is_forked())
         return HUSK_OK;
-    return husk__fail(
-        scope, HUSK_UNSUPPORTED,
-        "this process was forked from process %ld, which had opened OpenCL: its drivers' threads are not "
-        "here, and calls would hang. Fork before the first call of OpenCL, or let the child exec",
-        atomic_load(&opened_by));
+    return husk__fail(scope, HUSK_UNSUPPORTED,
+                      "this process was forked from process %ld, which had opened OpenCL: its drivers' threads are not "
+                      "here, and calls would hang. Fork before the first call of OpenCL, or let the child exec",
+                      atomic_load(&opened_by));
 }
 
 husk_status husk__open_process(const husk__scope *scope)
 {
     long nobody = 0;
-    if (atomic_compare_exchange_strong(&opened_by, &nobody, husk__process_number()) &&
-        !husk__on_fork(on_fork)) {
+    if (atomic_compare_exchange_strong(&opened_by, &nobody, husk__process_number()) && !husk__on_fork(on_fork)) {
         atomic_store(&opened_by, 0);
         return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory to learn of a fork");
     }

@@ -44,8 +44,7 @@ husk_status husk_buffer_check_guards(husk_buffer *buffer, husk_error *error)
         return husk__reject(&scope, "buffer", "is NULL");
     if (!husk__buffer_is_live(buffer))
         return husk__reject(&scope, "buffer", "was released");
-    const husk_status status =
-        husk__context_call_begin(buffer->context, "husk_buffer_check_guards", error, &scope);
+    const husk_status status = husk__context_call_begin(buffer->context, "husk_buffer_check_guards", error, &scope);
     if (status != HUSK_OK || !buffer->block || buffer->block->band == 0)
         return status;
     return husk__guards_look(buffer->context, buffer->block, &scope);

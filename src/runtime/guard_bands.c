@@ -71,8 +71,8 @@ static answer write_band(cl_command_queue queue, const husk__block *block, bool 
     const uint64_t begin = begin_of(block, is_behind);
     for (uint64_t i = 0; i < block->band; ++i)
         bytes[i] = pattern_byte(block, begin + i);
-    const cl_int code = clEnqueueWriteBuffer(queue, block->mem, CL_TRUE, (size_t)begin, (size_t)block->band, bytes, 0,
-                                             NULL, NULL);
+    const cl_int code =
+        clEnqueueWriteBuffer(queue, block->mem, CL_TRUE, (size_t)begin, (size_t)block->band, bytes, 0, NULL, NULL);
     return (answer){code, "a guard band: clEnqueueWriteBuffer"};
 }
 

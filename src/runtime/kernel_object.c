@@ -192,9 +192,8 @@ static husk_status set_failed(const walk *w, husk_queue *queue, const husk__kern
                          w->code == CL_INVALID_ARG_SIZE || w->code == CL_INVALID_MEM_OBJECT;
     if (status == HUSK_DEVICE_LOST)
         return status;
-    return husk__fail_opencl(scope, is_ours ? HUSK_INTERNAL : status, w->code,
-                             "kernel %s: argument %u: %s answered %s", kernel->name, (unsigned)w->index, w->function,
-                             husk__opencl_name(w->code));
+    return husk__fail_opencl(scope, is_ours ? HUSK_INTERNAL : status, w->code, "kernel %s: argument %u: %s answered %s",
+                             kernel->name, (unsigned)w->index, w->function, husk__opencl_name(w->code));
 }
 
 husk_status husk__kernel_object_set(husk_queue *queue, husk__kernel_object *object, const husk__kernel *kernel,

@@ -30,22 +30,19 @@ static husk_status check_range(const husk_queue *queue, const husk__kernel *kern
     for (int d = 0; d < 3; ++d) {
         items *= range->items[d];
         if (kernel->has_required_work_group && range->items[d] != kernel->work_group[d])
-            return husk__fail(scope, HUSK_INTERNAL,
-                              "kernel %s: %zu work-items in dimension %d, it is built for %zu", kernel->name,
-                              range->items[d], d, kernel->work_group[d]);
+            return husk__fail(scope, HUSK_INTERNAL, "kernel %s: %zu work-items in dimension %d, it is built for %zu",
+                              kernel->name, range->items[d], d, kernel->work_group[d]);
         if (range->items[d] > queue->context->device->traits.work_item_sizes[d])
             return husk__fail(scope, HUSK_UNSUPPORTED,
-                              "kernel %s: %zu work-items in dimension %d, the device allows %llu",
-                              kernel->name, range->items[d], d,
+                              "kernel %s: %zu work-items in dimension %d, the device allows %llu", kernel->name,
+                              range->items[d], d,
                               (unsigned long long)queue->context->device->traits.work_item_sizes[d]);
         if (__builtin_mul_overflow(range->groups[d], range->items[d], &global[d]))
-            return husk__fail(scope, HUSK_UNSUPPORTED, "kernel %s: the number of work-items overflows",
-                              kernel->name);
+            return husk__fail(scope, HUSK_UNSUPPORTED, "kernel %s: the number of work-items overflows", kernel->name);
     }
     if (items > kernel->max_work_items)
-        return husk__fail(scope, HUSK_UNSUPPORTED,
-                          "kernel %s: %zu work-items a group, this device allows it %zu", kernel->name, items,
-                          kernel->max_work_items);
+        return husk__fail(scope, HUSK_UNSUPPORTED, "kernel %s: %zu work-items a group, this device allows it %zu",
+                          kernel->name, items, kernel->max_work_items);
     return HUSK_OK;
 }
 
@@ -77,8 +74,7 @@ static void note_uses(husk_queue *queue, const husk__kernel *kernel, const husk_
 // Out of resources at the launch, or too many work-items, is this kernel's fault unless the device is gone altogether;
 // and so it is where a GPU has no memory for it: NVIDIA's driver answers CL_OUT_OF_HOST_MEMORY where the private memory
 // of a kernel's work-items cannot be had.
-static husk_status launch_failed(husk_queue *queue, const husk__kernel *kernel, cl_int code,
-                                 const husk__scope *scope)
+static husk_status launch_failed(husk_queue *queue, const husk__kernel *kernel, cl_int code, const husk__scope *scope)
 {
     husk_status status = husk__opencl_failed(queue->context, scope, "clEnqueueNDRangeKernel", code);
     if (status == HUSK_DEVICE_LOST)
@@ -89,8 +85,8 @@ static husk_status launch_failed(husk_queue *queue, const husk__kernel *kernel, 
         return husk__fail_opencl(scope, HUSK_UNSUPPORTED, code,
                                  "kernel %s: the device refuses the launch: clEnqueueNDRangeKernel answered %s",
                                  kernel->name, husk__opencl_name(code));
-    return husk__fail_opencl(scope, status, code, "kernel %s: clEnqueueNDRangeKernel answered %s",
-                             kernel->name, husk__opencl_name(code));
+    return husk__fail_opencl(scope, status, code, "kernel %s: clEnqueueNDRangeKernel answered %s", kernel->name,
+                             husk__opencl_name(code));
 }
 
 husk_status husk__launch(husk_queue *queue, const husk__kernel *kernel, const husk__range *range,

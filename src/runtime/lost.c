@@ -72,8 +72,7 @@ husk_status husk__context_lost(husk_context *context, const husk__scope *scope, 
         husk__log_write(&context->log, HUSK_LOG_WARNING, "the device is lost: %s", reason);
     }
     pthread_mutex_unlock(&context->lock);
-    return husk__fail(scope, HUSK_DEVICE_LOST,
-                      "the device was lost (%s); release this context and create another",
+    return husk__fail(scope, HUSK_DEVICE_LOST, "the device was lost (%s); release this context and create another",
                       context->lost_reason);
 }
 

@@ -73,7 +73,7 @@ husk_status husk__map_launch(const husk__map *map, husk_queue *queue, const husk
     *end++ = HUSK__ARG_I64(map->total);
     *end++ = HUSK__ARG_I64(map->share);
     *end++ = HUSK__ARG_I32((run->adds ? ADDS : 0) | (map->streams && !is_read(run) ? STREAMS : 0) |
-                          (map->by_fours ? FOURS : 0));
+                           (map->by_fours ? FOURS : 0));
     *end++ = HUSK__ARG_I32(run->kind);
     for (int i = 0; i < 3; ++i)
         *end++ = HUSK__ARG_F32(run->numbers[i]);

@@ -22,14 +22,12 @@ static void CL_CALLBACK end_memory(cl_mem mem, void *memory)
 static cl_mem create_large(husk_context *context, uint64_t bytes)
 {
     // A pool that keeps nothing is there for checkers, which see less around memory of ours.
-    if (context->device->traits.device_class != HUSK_DEVICE_CPU || bytes < LEAST_LARGE ||
-        context->pool.keep_bytes == 0)
+    if (context->device->traits.device_class != HUSK_DEVICE_CPU || bytes < LEAST_LARGE || context->pool.keep_bytes == 0)
         return NULL;
     void *memory = husk__large_memory(bytes);
     if (!memory)
         return NULL;
-    cl_mem mem =
-        clCreateBuffer(context->cl, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, (size_t)bytes, memory, NULL);
+    cl_mem mem = clCreateBuffer(context->cl, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, (size_t)bytes, memory, NULL);
     if (mem && clSetMemObjectDestructorCallback(mem, end_memory, memory) == CL_SUCCESS)
         return mem;
     if (mem)
@@ -185,8 +183,7 @@ husk_status husk__block_take(husk_context *context, uint64_t bytes, husk__block 
     uint64_t largest = context->device->traits.max_allocation;
     const uint64_t band = atomic_load(&context->guards.band);
     if (bytes > largest)
-        return husk__fail(scope, HUSK_OUT_OF_MEMORY,
-                          "%llu bytes are more than one buffer may have here: %llu",
+        return husk__fail(scope, HUSK_OUT_OF_MEMORY, "%llu bytes are more than one buffer may have here: %llu",
                           (unsigned long long)bytes, (unsigned long long)largest);
     if (band > 0)
         return take_guarded(context, bytes, band, block, scope);

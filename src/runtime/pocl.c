@@ -35,9 +35,7 @@ static char *find_folder(const char **source)
 {
     static const struct {
         const char *variable, *below;
-    } places[] = {{"POCL_CACHE_DIR", ""},
-                  {"XDG_CACHE_HOME", "/pocl/kcache"},
-                  {"HOME", "/.cache/pocl/kcache"}};
+    } places[] = {{"POCL_CACHE_DIR", ""}, {"XDG_CACHE_HOME", "/pocl/kcache"}, {"HOME", "/.cache/pocl/kcache"}};
     husk__text path = {0};
     *source = NULL;
     for (size_t i = 0; i < sizeof places / sizeof *places && !*source; ++i) {
@@ -63,11 +61,10 @@ char *husk__explain_no_device(const char *platform_name, bool *lacks_memory)
     char *folder = find_folder(&source), *tried = folder ? husk__copy_string(folder) : NULL;
     const int error = tried ? husk__try_folder(tried) : 0;
     if (error)
-        husk__text_format(
-            &text,
-            "PoCL needs a folder for what it compiles and cannot make %s, which %s names: %s: %s. Set "
-            "POCL_CACHE_DIR to a folder that this user may write to",
-            folder, source ? source : "its own default", tried, strerror(error));
+        husk__text_format(&text,
+                          "PoCL needs a folder for what it compiles and cannot make %s, which %s names: %s: %s. Set "
+                          "POCL_CACHE_DIR to a folder that this user may write to",
+                          folder, source ? source : "its own default", tried, strerror(error));
     *lacks_memory |= !tried || text.failed;
     if (text.failed)
         husk__text_free(&text);
@@ -90,12 +87,11 @@ husk_status husk__refuse_full_folder(const husk_device_traits *traits, const hus
     if (!tried)
         status = husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for the name of PoCL's folder");
     else if (husk__try_folder(tried) == 0 && husk__free_bytes(tried, &bytes) && bytes < (uint64_t)ASKED_MIB << 20)
-        status =
-            husk__fail(scope, HUSK_IO,
-                       "PoCL writes what it compiles to %s, which %s names, and ends the process where that "
-                       "fails: %" PRIu64 " KiB are free there, and %d MiB are asked for. Make room, or set "
-                       "POCL_CACHE_DIR to another folder",
-                       folder, source ? source : "its own default", bytes >> 10, ASKED_MIB);
+        status = husk__fail(scope, HUSK_IO,
+                            "PoCL writes what it compiles to %s, which %s names, and ends the process where that "
+                            "fails: %" PRIu64 " KiB are free there, and %d MiB are asked for. Make room, or set "
+                            "POCL_CACHE_DIR to another folder",
+                            folder, source ? source : "its own default", bytes >> 10, ASKED_MIB);
     free(folder);
     free(tried);
     return status;
@@ -113,10 +109,9 @@ husk_status husk__refuse_small_stacks(const husk_device_traits *traits, const hu
     if (!husk__is_pocl(traits) || traits->device_class != HUSK_DEVICE_CPU || bytes == 0 ||
         bytes >= (size_t)ASKED_KIB << 10)
         return HUSK_OK;
-    return husk__fail(
-        scope, HUSK_UNSUPPORTED,
-        "PoCL's threads have stacks of %zu KiB, as any thread of this process, and its kernels need "
-        "%d, or end the process: raise the limit before it starts (ulimit -s 8192), or the default "
-        "before it first calls OpenCL (pthread_setattr_default_np)",
-        bytes >> 10, ASKED_KIB);
+    return husk__fail(scope, HUSK_UNSUPPORTED,
+                      "PoCL's threads have stacks of %zu KiB, as any thread of this process, and its kernels need "
+                      "%d, or end the process: raise the limit before it starts (ulimit -s 8192), or the default "
+                      "before it first calls OpenCL (pthread_setattr_default_np)",
+                      bytes >> 10, ASKED_KIB);
 }

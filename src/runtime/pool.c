@@ -212,8 +212,7 @@ husk__block *husk__pool_reuse(husk__pool *pool, int class, uint64_t bytes)
     husk__block *block = take_idle(pool, class);
     if (!block)
         block = ask_for_idle(pool, class);
-    bool budget_is_short =
-        pool->stats.live_bytes + pool->stats.cached_bytes + bytes > pool->stats.budget_bytes;
+    bool budget_is_short = pool->stats.live_bytes + pool->stats.cached_bytes + bytes > pool->stats.budget_bytes;
     if (!block && budget_is_short &&
         pool->stats.live_bytes + pool->stats.cached_bytes - idle_bytes(pool) + bytes > pool->stats.budget_bytes)
         block = wait_for_idle(pool, class);

@@ -80,8 +80,8 @@ static husk_status run_probe(husk_context *context, husk_feature feature, float 
     const husk__kernel *kernel;
     husk_queue *queue = NULL;
     husk_buffer *buffer = NULL;
-    husk_status status = husk__kernel_get(context, "runtime/probe.cl", probe_options[feature],
-                                          "husk_runtime_probe", &kernel, &scope);
+    husk_status status =
+        husk__kernel_get(context, "runtime/probe.cl", probe_options[feature], "husk_runtime_probe", &kernel, &scope);
     if (status == HUSK_OK)
         status = husk_queue_create(context, NULL, &queue, error);
     if (status == HUSK_OK)
@@ -135,15 +135,13 @@ husk_status husk__context_probe(husk_context *context, husk_feature feature, boo
 bool husk_context_has(husk_context *context, husk_feature feature)
 {
     bool has;
-    if (!context || (unsigned)feature >= HUSK__FEATURES || atomic_load(&context->is_lost) ||
-        husk__is_forked())
+    if (!context || (unsigned)feature >= HUSK__FEATURES || atomic_load(&context->is_lost) || husk__is_forked())
         return false;
     husk__context_probe(context, feature, &has, NULL);
     return has;
 }
 
-husk_status husk__dtype_check(husk_context *context, husk_dtype dtype, const char *argument,
-                              const husk__scope *scope)
+husk_status husk__dtype_check(husk_context *context, husk_dtype dtype, const char *argument, const husk__scope *scope)
 {
     bool has = true;
     const husk_status status =

@@ -49,8 +49,7 @@ void husk_queue_profile_clear(husk_queue *queue)
 
 static cl_int read_times(cl_event event, husk_profile_record *record)
 {
-    uint64_t *const times[] = {&record->queued_ns, &record->submitted_ns, &record->started_ns,
-                               &record->ended_ns};
+    uint64_t *const times[] = {&record->queued_ns, &record->submitted_ns, &record->started_ns, &record->ended_ns};
     static const cl_profiling_info infos[] = {CL_PROFILING_COMMAND_QUEUED, CL_PROFILING_COMMAND_SUBMIT,
                                               CL_PROFILING_COMMAND_START, CL_PROFILING_COMMAND_END};
     for (int i = 0; i < 4; ++i) {
@@ -74,8 +73,7 @@ static husk_status collect(husk_queue *queue, const husk_profile_record **record
         return status;
     husk_profile_record *made = realloc(queue->records, (queue->profile_count + 1) * sizeof *made);
     if (!made)
-        return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for %zu records",
-                          queue->profile_count);
+        return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for %zu records", queue->profile_count);
     queue->records = made;
     for (size_t i = 0; i < queue->profile_count; ++i) {
         made[i] = (husk_profile_record){.name = queue->profile[i].name};
@@ -108,11 +106,9 @@ static void append_microseconds(husk__text *text, const char *key, uint64_t from
     husk__text_format(text, "\"%s\": %llu.%03u", key, (unsigned long long)(ns / 1000), (unsigned)(ns % 1000));
 }
 
-static void append_event(husk__text *text, const char *separator, const husk_profile_record *record,
-                         uint64_t origin)
+static void append_event(husk__text *text, const char *separator, const husk_profile_record *record, uint64_t origin)
 {
-    husk__text_format(text, "%s\n{\"name\": \"%s\", \"ph\": \"X\", \"pid\": 1, \"tid\": 1, ", separator,
-                      record->name);
+    husk__text_format(text, "%s\n{\"name\": \"%s\", \"ph\": \"X\", \"pid\": 1, \"tid\": 1, ", separator, record->name);
     append_microseconds(text, "ts", origin, record->started_ns);
     husk__text_format(text, ", ");
     append_microseconds(text, "dur", record->started_ns, record->ended_ns);

@@ -23,16 +23,14 @@
 // What every program is built with. No option here lets a compiler assume that NaN or infinity do not occur.
 static void common_options(const husk_context *context, const husk__program *program, bool flushes, husk__text *text)
 {
-    husk__text_format(text, "-cl-std=CL1.2%s -DVW=%u",
-                      flushes ? " -cl-denorms-are-zero" : "",
+    husk__text_format(text, "-cl-std=CL1.2%s -DVW=%u", flushes ? " -cl-denorms-are-zero" : "",
                       (unsigned)context->device->traits.vector_width);
     if (*program->options)
         husk__text_format(text, " %s", program->options);
 }
 
 // Everything the binary depends on, in words: a difference anywhere is another cache entry.
-static void cache_key(const husk_context *context, const char *options, const husk__text *source,
-                      husk__text *key)
+static void cache_key(const husk_context *context, const char *options, const husk__text *source, husk__text *key)
 {
     const husk_device_traits *traits = &context->device->traits;
     char hash[33];
@@ -237,8 +235,7 @@ static husk_status build_from_source(husk_context *context, husk__program *progr
     }
     atomic_fetch_add(&context->builds, 1);
     log = husk__kernel_log_by_files(source, log);
-    const husk_status status =
-        code == CL_SUCCESS ? HUSK_OK : build_failed(context, program, options, code, log, scope);
+    const husk_status status = code == CL_SUCCESS ? HUSK_OK : build_failed(context, program, options, code, log, scope);
     free(log);
     return status;
 }
@@ -253,8 +250,7 @@ static void export_source(const husk__program *program, const char *options, con
     husk__text path = {0}, text = {0};
     char hash[33];
     husk__hash128_text(husk__hash128_of(options, strlen(options)), hash);
-    husk__text_format(&path, "%s/%.*s-%.8s.cl", directory, (int)strcspn(program->file, "."), program->file,
-                      hash);
+    husk__text_format(&path, "%s/%.*s-%.8s.cl", directory, (int)strcspn(program->file, "."), program->file, hash);
     for (char *at = path.failed ? NULL : strchr(path.bytes + strlen(directory) + 1, '/'); at; at = strchr(at, '/'))
         *at = '_';
     husk__text_format(&text, "// options: %s\n", options);
@@ -323,8 +319,8 @@ static husk_status build(husk_context *context, husk__program *program, bool flu
     uint64_t spent = husk__now_ns() - start;
     atomic_fetch_add(&context->build_ns, spent);
     if (status == HUSK_OK)
-        husk__log_write(&context->log, HUSK_LOG_DEBUG, "built %s \"%s\" in %.0f ms", program->file,
-                        options.bytes, (double)spent / 1e6);
+        husk__log_write(&context->log, HUSK_LOG_DEBUG, "built %s \"%s\" in %.0f ms", program->file, options.bytes,
+                        (double)spent / 1e6);
     else
         husk__log_write(&context->log, HUSK_LOG_DEBUG, "not built: %s \"%s\"", program->file, options.bytes);
 cleanup:
@@ -359,12 +355,10 @@ static husk_status build_once(husk_context *context, husk__program *program, boo
             free(program->failure);
             program->opencl_code = error.opencl_code;
             size_t prefix = strlen(scope->call) + 2; // "call: " is put before the text again
-            program->failure =
-                husk__copy_string(strlen(error.text) > prefix ? error.text + prefix : error.text);
+            program->failure = husk__copy_string(strlen(error.text) > prefix ? error.text + prefix : error.text);
         }
-        program->is_built = program->status == HUSK_OK ||
-                            (program->status == HUSK_BUILD_FAILED &&
-                             (program->mark || is_verdict(program->opencl_code)));
+        program->is_built = program->status == HUSK_OK || (program->status == HUSK_BUILD_FAILED &&
+                                                           (program->mark || is_verdict(program->opencl_code)));
     }
     husk_status status = program->status;
     if (status != HUSK_OK)
@@ -403,9 +397,8 @@ static husk_status examine(husk_context *context, husk__kernel *kernel, const hu
         code != CL_INVALID_PROGRAM_EXECUTABLE)
         return husk__opencl_failed(context, scope, "clCreateKernel", code);
     if (!cl)
-        return husk__fail_opencl(scope, HUSK_BUILD_FAILED, code,
-                                 "kernel %s of %s: clCreateKernel answered %s", kernel->name,
-                                 kernel->program->file, husk__opencl_name(code));
+        return husk__fail_opencl(scope, HUSK_BUILD_FAILED, code, "kernel %s of %s: clCreateKernel answered %s",
+                                 kernel->name, kernel->program->file, husk__opencl_name(code));
     const husk_device_traits *traits = &context->device->traits;
     cl_device_id device = context->device->id;
     cl_ulong local_memory = 0, private_memory = 0;
@@ -413,14 +406,12 @@ static husk_status examine(husk_context *context, husk__kernel *kernel, const hu
     code = clGetKernelWorkGroupInfo(cl, device, CL_KERNEL_WORK_GROUP_SIZE, sizeof kernel->max_work_items,
                                     &kernel->max_work_items, NULL);
     if (code == CL_SUCCESS)
-        code = clGetKernelWorkGroupInfo(cl, device, CL_KERNEL_COMPILE_WORK_GROUP_SIZE, sizeof required,
-                                        required, NULL);
+        code = clGetKernelWorkGroupInfo(cl, device, CL_KERNEL_COMPILE_WORK_GROUP_SIZE, sizeof required, required, NULL);
     if (code == CL_SUCCESS)
-        code = clGetKernelWorkGroupInfo(cl, device, CL_KERNEL_LOCAL_MEM_SIZE, sizeof local_memory,
-                                        &local_memory, NULL);
+        code = clGetKernelWorkGroupInfo(cl, device, CL_KERNEL_LOCAL_MEM_SIZE, sizeof local_memory, &local_memory, NULL);
     if (code == CL_SUCCESS) {
-        code = clGetKernelWorkGroupInfo(cl, device, CL_KERNEL_PRIVATE_MEM_SIZE, sizeof private_memory,
-                                        &private_memory, NULL);
+        code = clGetKernelWorkGroupInfo(cl, device, CL_KERNEL_PRIVATE_MEM_SIZE, sizeof private_memory, &private_memory,
+                                        NULL);
         if (code == CL_INVALID_VALUE) // OpenCL 1.0 has no such question
             code = CL_SUCCESS;
     }
@@ -434,18 +425,16 @@ static husk_status examine(husk_context *context, husk__kernel *kernel, const hu
         kernel->max_work_items = (size_t)traits->work_group;
     size_t items = kernel->work_group[0] * kernel->work_group[1] * kernel->work_group[2];
     if (items > kernel->max_work_items)
-        return husk__fail(scope, HUSK_UNSUPPORTED,
-                          "kernel %s needs %zu work-items a group, this device allows it %zu", kernel->name,
-                          items, kernel->max_work_items);
+        return husk__fail(scope, HUSK_UNSUPPORTED, "kernel %s needs %zu work-items a group, this device allows it %zu",
+                          kernel->name, items, kernel->max_work_items);
     for (int d = 0; d < 3; ++d)
         if (kernel->work_group[d] > traits->work_item_sizes[d])
             return husk__fail(scope, HUSK_UNSUPPORTED,
                               "kernel %s needs %zu work-items in dimension %d, this device allows %llu", kernel->name,
                               kernel->work_group[d], d, (unsigned long long)traits->work_item_sizes[d]);
     if (local_memory > traits->local_memory)
-        return husk__fail(scope, HUSK_UNSUPPORTED,
-                          "kernel %s needs %llu bytes of local memory, this device has %llu", kernel->name,
-                          (unsigned long long)local_memory, (unsigned long long)traits->local_memory);
+        return husk__fail(scope, HUSK_UNSUPPORTED, "kernel %s needs %llu bytes of local memory, this device has %llu",
+                          kernel->name, (unsigned long long)local_memory, (unsigned long long)traits->local_memory);
     return check_private_memory(traits, kernel->name, private_memory, scope);
 }
 

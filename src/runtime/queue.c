@@ -51,8 +51,8 @@ husk_status husk_queue_create(husk_context *context, const husk_queue_params *gi
     if (status != HUSK_OK)
         return status;
     cl_int code;
-    cl_command_queue cl = clCreateCommandQueue(context->cl, context->device->id,
-                                               params.profiling ? CL_QUEUE_PROFILING_ENABLE : 0, &code);
+    cl_command_queue cl =
+        clCreateCommandQueue(context->cl, context->device->id, params.profiling ? CL_QUEUE_PROFILING_ENABLE : 0, &code);
     if (!cl)
         return husk__opencl_failed(context, &scope, "clCreateCommandQueue", code);
     status = wrap_queue(context, cl, params.profiling != 0, queue, &scope);
@@ -63,8 +63,7 @@ husk_status husk_queue_create(husk_context *context, const husk_queue_params *gi
     return status;
 }
 
-husk_status husk_queue_from_opencl(husk_context *context, cl_command_queue cl, husk_queue **queue,
-                                   husk_error *error)
+husk_status husk_queue_from_opencl(husk_context *context, cl_command_queue cl, husk_queue **queue, husk_error *error)
 {
     husk__scope scope;
     husk_status status = husk__context_call_begin(context, "husk_queue_from_opencl", error, &scope);
@@ -245,8 +244,8 @@ static husk_status poll_event(husk_event *event, uint64_t timeout_ns)
     uint64_t pause_ns = 2000;
     for (;;) {
         cl_int execution = CL_QUEUED;
-        const cl_int code = clGetEventInfo(event->cl, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof execution,
-                                           &execution, NULL);
+        const cl_int code =
+            clGetEventInfo(event->cl, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof execution, &execution, NULL);
         if (code != CL_SUCCESS)
             return husk__opencl_failed(event->context, NULL, "clGetEventInfo", code);
         if (execution <= CL_COMPLETE)

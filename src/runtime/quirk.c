@@ -39,8 +39,8 @@ static husk_status of_queue(const quirk_run *r, husk_status status)
 static husk_status get_kernel(const quirk_run *r, const char *options, const husk__kernel **kernel)
 {
     static const char file[] = "runtime/quirks.cl";
-    return husk__kernel_make(r->context, file, options, "husk_runtime_quirk",
-                             husk__flushes_denormals(r->context, file), kernel, r->scope);
+    return husk__kernel_make(r->context, file, options, "husk_runtime_quirk", husk__flushes_denormals(r->context, file),
+                             kernel, r->scope);
 }
 
 static husk_status write_floats(const quirk_run *r, const float *values, size_t count)
@@ -79,10 +79,9 @@ static husk_status probe_loop_exit(const quirk_run *r, bool *has)
     if (status == HUSK_OK)
         status = write_floats(r, values, 2 * ROOM);
     if (status == HUSK_OK)
-        status = HUSK__LAUNCH(r->queue, kernel, &one_item, r->scope,
-                              HUSK__ARG_BUFFER(r->buffer, ROOM * sizeof(float), sizeof(float)),
-                              HUSK__ARG_BUFFER(r->buffer, 0, sizeof(float)), HUSK__ARG_I32(WRITTEN), HUSK__ARG_I32(0),
-                              HUSK__ARG_I64(1));
+        status = HUSK__LAUNCH(
+            r->queue, kernel, &one_item, r->scope, HUSK__ARG_BUFFER(r->buffer, ROOM * sizeof(float), sizeof(float)),
+            HUSK__ARG_BUFFER(r->buffer, 0, sizeof(float)), HUSK__ARG_I32(WRITTEN), HUSK__ARG_I32(0), HUSK__ARG_I64(1));
     if (status == HUSK_OK)
         status = read_floats(r, values, 2 * ROOM);
     for (int i = 0; i < 2 * ROOM && status == HUSK_OK; ++i)
@@ -95,9 +94,9 @@ static husk_status time_flush(const quirk_run *r, const husk__kernel *kernel, ui
 {
     enum { ROUNDS = 300 }; // some 0.1 ms where the functions are inlined
     const uint64_t start = husk__now_ns();
-    husk_status status = HUSK__LAUNCH(r->queue, kernel, &one_item, r->scope,
-                                      HUSK__ARG_BUFFER(r->buffer, 0, sizeof(float)), HUSK__ARG_I32(FLUSH_VECTORS),
-                                      HUSK__ARG_I32(ROUNDS));
+    husk_status status =
+        HUSK__LAUNCH(r->queue, kernel, &one_item, r->scope, HUSK__ARG_BUFFER(r->buffer, 0, sizeof(float)),
+                     HUSK__ARG_I32(FLUSH_VECTORS), HUSK__ARG_I32(ROUNDS));
     if (status == HUSK_OK)
         status = of_queue(r, husk_queue_finish(r->queue));
     *spent = husk__now_ns() - start;
@@ -170,11 +169,11 @@ static const struct {
          "for other kernels set POCL_FORCE_PARALLEL_OUTER_LOOP=0 and empty PoCL's cache (~/.cache/pocl), which does "
          "not know the variable",
          probe_loop_exit},
-    [HUSK_QUIRK_FLUSH] =
-        {"flush",
-         "with " FLUSH_OPTION " the compiler calls functions such as vload8 and min instead of inlining them (PoCL "
-         "6.0); Husk's kernels are built without it, and denormal numbers are kept",
-         "leave the option out for other kernels, too, or install PoCL 7", probe_flush},
+    [HUSK_QUIRK_FLUSH] = {"flush",
+                          "with " FLUSH_OPTION
+                          " the compiler calls functions such as vload8 and min instead of inlining them (PoCL "
+                          "6.0); Husk's kernels are built without it, and denormal numbers are kept",
+                          "leave the option out for other kernels, too, or install PoCL 7", probe_flush},
     [HUSK_QUIRK_ASSEMBLY] =
         {"assembly",
          "the compiler takes inline assembly for a call of its own and ends the process (PoCL 4.0 to 6.0, "
@@ -238,8 +237,7 @@ bool husk_context_has_quirk(husk_context *context, husk_quirk quirk)
     husk_error error = {0};
     if (!context || (unsigned)quirk >= HUSK__QUIRKS)
         return false;
-    if (atomic_load(&context->quirks[quirk]) == UNKNOWN && !atomic_load(&context->is_lost) &&
-        !husk__is_forked()) {
+    if (atomic_load(&context->quirks[quirk]) == UNKNOWN && !atomic_load(&context->is_lost) && !husk__is_forked()) {
         pthread_mutex_lock(&context->quirk_lock);
         if (atomic_load(&context->quirks[quirk]) == UNKNOWN)
             probe(context, quirk, &error);

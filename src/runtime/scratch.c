@@ -10,8 +10,7 @@ static bool serves(const husk_queue *queue, const husk_buffer *kept, uint64_t by
     return bytes <= husk_buffer_size(kept) && !is_guarded && atomic_load(&queue->context->guards.band) == 0;
 }
 
-husk_status husk__scratch_begin(husk_queue *queue, uint64_t bytes, husk__scratch *scratch,
-                                const husk__scope *scope)
+husk_status husk__scratch_begin(husk_queue *queue, uint64_t bytes, husk__scratch *scratch, const husk__scope *scope)
 {
     scratch->buffer = NULL;
     if (queue->scratch_level >= HUSK__SCRATCH_LEVELS)

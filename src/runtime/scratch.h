@@ -18,8 +18,7 @@ typedef struct husk__scratch {
     husk_buffer *buffer; /* NULL for 0 bytes */
 } husk__scratch;
 
-husk_status husk__scratch_begin(husk_queue *queue, uint64_t bytes, husk__scratch *scratch,
-                                const husk__scope *scope);
+husk_status husk__scratch_begin(husk_queue *queue, uint64_t bytes, husk__scratch *scratch, const husk__scope *scope);
 void husk__scratch_end(husk_queue *queue, husk__scratch *scratch);
 
 #endif

@@ -17,8 +17,8 @@ cl_mem husk__queue_shares(husk_queue *queue, cl_int *code)
     cl_uint table[WORDS] = {0};
     table[0] = (cl_uint)husk__max_i64(1, husk__min_i64(units, THREADS_MOST));
     do
-        queue->shares = clCreateBuffer(queue->context->cl, CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR, sizeof table,
-                                       table, code);
+        queue->shares =
+            clCreateBuffer(queue->context->cl, CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR, sizeof table, table, code);
     while (!queue->shares && husk__pool_gives_way(&queue->context->pool, *code));
     return queue->shares;
 }

@@ -9,8 +9,7 @@
 
 // A write is small, and shares a piece with the next ones, where so many of them fill the smallest piece.
 enum { SMALLEST_STAGING = 1 << 16, SMALL = SMALLEST_STAGING / 16, ALIGNMENT = 64 };
-static const uint64_t STAGING_LIMIT = UINT64_C(128)
-                                      << 20; // more is waited for, except that one write may be larger
+static const uint64_t STAGING_LIMIT = UINT64_C(128) << 20; // more is waited for, except that one write may be larger
 
 // The last command is asked first: where it has not ended, that is all that is asked.
 static bool is_free(husk__staging *staging)
@@ -93,15 +92,14 @@ static void *map_now(husk_context *context, cl_mem mem, uint64_t bytes, const ch
     *call = "staging memory: clEnqueueMapBuffer";
     void *host;
     do
-        host = clEnqueueMapBuffer(mapper, mem, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0, (size_t)bytes, 0, NULL, NULL,
-                                  code);
+        host =
+            clEnqueueMapBuffer(mapper, mem, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0, (size_t)bytes, 0, NULL, NULL, code);
     while (!host && husk__pool_gives_way(&context->pool, *code));
     clReleaseCommandQueue(mapper);
     return host;
 }
 
-static husk_status create(husk_queue *queue, uint64_t bytes, husk__staging **staging,
-                          const husk__scope *scope)
+static husk_status create(husk_queue *queue, uint64_t bytes, husk__staging **staging, const husk__scope *scope)
 {
     husk__staging *made = calloc(1, sizeof *made);
     if (!made)

@@ -44,8 +44,8 @@ husk__strided husk__strided_make_three(const husk_tensor *x, const husk_tensor *
     husk__strided strided = {0};
     for (int32_t d = 0; d < x->rank; ++d)
         if (d != but && x->shape[d] != 1)
-            insert(&strided, (husk__strided_dimension){x->shape[d], x->strides[d], y->strides[d],
-                                                       z ? z->strides[d] : 0});
+            insert(&strided,
+                   (husk__strided_dimension){x->shape[d], x->strides[d], y->strides[d], z ? z->strides[d] : 0});
     merge(&strided);
     return strided;
 }

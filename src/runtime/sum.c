@@ -94,8 +94,8 @@ static void share_units(husk__sum *sum, int64_t cores)
     const int64_t columns = sum->is_columns ? count : 1;
     sum->units = sum->kept * husk__divide_up(columns, SUM_COLUMNS) * sum->splits;
     const int64_t terms = husk__max_i64(sum->chunk * husk__min_i64(columns, SUM_COLUMNS), 1);
-    sum->share = husk__max_i64(husk__divide_up(sum->units, GROUPS_PER_UNIT * cores),
-                               husk__divide_up(SHARE_MINIMUM, terms));
+    sum->share =
+        husk__max_i64(husk__divide_up(sum->units, GROUPS_PER_UNIT * cores), husk__divide_up(SHARE_MINIMUM, terms));
     sum->range = (husk__range){{(size_t)husk__divide_up(sum->units, sum->share), 1, 1}, {1, 1, 1}};
     sum->end_share = husk__max_i64(husk__divide_up(sum->total, GROUPS_PER_UNIT * cores), 1024);
     sum->end_range = (husk__range){{(size_t)husk__divide_up(sum->total, sum->end_share), 1, 1}, {1, 1, 1}};
@@ -166,8 +166,8 @@ static husk_status launch(const husk__sum *sum, husk_queue *queue, const husk__m
 husk_status husk__sum_launch(const husk__sum *sum, husk_queue *queue, const husk__map_run *run,
                              const husk_buffer *scratch, uint64_t at, const husk__scope *scope)
 {
-    const husk__arg partial = sum->splits > 1 ? HUSK__ARG_BUFFER(scratch, at, sum->partial)
-                                              : HUSK__ARG_BUFFER(NULL, 0, sum->partial);
+    const husk__arg partial =
+        sum->splits > 1 ? HUSK__ARG_BUFFER(scratch, at, sum->partial) : HUSK__ARG_BUFFER(NULL, 0, sum->partial);
     husk_status status = HUSK_OK;
     if (sum->splits > 0)
         status = launch(sum, queue, run, partial, false, scope);

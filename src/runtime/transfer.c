@@ -10,8 +10,8 @@
 #include "runtime/watch.h"
 
 // The checks all transfers share.
-static husk_status begin(husk_queue *queue, const char *call, const husk_buffer *buffer,
-                         const char *buffer_name, uint64_t offset, uint64_t bytes, husk__scope *scope)
+static husk_status begin(husk_queue *queue, const char *call, const husk_buffer *buffer, const char *buffer_name,
+                         uint64_t offset, uint64_t bytes, husk__scope *scope)
 {
     husk_status status = husk__call_begin(queue, call, scope);
     if (status != HUSK_OK)
@@ -23,9 +23,8 @@ static husk_status begin(husk_queue *queue, const char *call, const husk_buffer 
     if (buffer->context != queue->context)
         return husk__reject(scope, buffer_name, "belongs to another context than the queue");
     if (offset > buffer->bytes || bytes > buffer->bytes - offset)
-        return husk__reject(scope, "bytes", "[%llu, +%llu) passes the end of %s at %llu",
-                            (unsigned long long)offset, (unsigned long long)bytes, buffer_name,
-                            (unsigned long long)buffer->bytes);
+        return husk__reject(scope, "bytes", "[%llu, +%llu) passes the end of %s at %llu", (unsigned long long)offset,
+                            (unsigned long long)bytes, buffer_name, (unsigned long long)buffer->bytes);
     return HUSK_OK;
 }
 
@@ -70,8 +69,7 @@ static husk_status begin_host(husk_queue *queue, const char *call, const husk_bu
     return status;
 }
 
-husk_status husk_buffer_write(husk_queue *queue, husk_buffer *buffer, uint64_t offset, uint64_t bytes,
-                              const void *host)
+husk_status husk_buffer_write(husk_queue *queue, husk_buffer *buffer, uint64_t offset, uint64_t bytes, const void *host)
 {
     husk__scope scope;
     husk_status status = begin_host(queue, "husk_buffer_write", buffer, offset, bytes, host, &scope);
@@ -110,8 +108,8 @@ husk_status husk_buffer_write_async(husk_queue *queue, husk_buffer *buffer, uint
     return done(queue, buffer, "clEnqueueWriteBuffer", "write", code, event, &scope);
 }
 
-static husk_status enqueue_read(husk_queue *queue, husk_buffer *buffer, uint64_t offset, uint64_t bytes,
-                                void *host, cl_bool blocking, const husk__scope *scope)
+static husk_status enqueue_read(husk_queue *queue, husk_buffer *buffer, uint64_t offset, uint64_t bytes, void *host,
+                                cl_bool blocking, const husk__scope *scope)
 {
     cl_event event = NULL;
     cl_int code;
@@ -121,8 +119,7 @@ static husk_status enqueue_read(husk_queue *queue, husk_buffer *buffer, uint64_t
     return done(queue, buffer, "clEnqueueReadBuffer", "read", code, event, scope);
 }
 
-husk_status husk_buffer_read(husk_queue *queue, husk_buffer *buffer, uint64_t offset, uint64_t bytes,
-                             void *host)
+husk_status husk_buffer_read(husk_queue *queue, husk_buffer *buffer, uint64_t offset, uint64_t bytes, void *host)
 {
     husk__scope scope;
     husk_status status = begin_host(queue, "husk_buffer_read", buffer, offset, bytes, host, &scope);
@@ -131,8 +128,7 @@ husk_status husk_buffer_read(husk_queue *queue, husk_buffer *buffer, uint64_t of
     return caught_up(queue, enqueue_read(queue, buffer, offset, bytes, host, CL_TRUE, &scope), &scope);
 }
 
-husk_status husk_buffer_read_async(husk_queue *queue, husk_buffer *buffer, uint64_t offset, uint64_t bytes,
-                                   void *host)
+husk_status husk_buffer_read_async(husk_queue *queue, husk_buffer *buffer, uint64_t offset, uint64_t bytes, void *host)
 {
     husk__scope scope;
     husk_status status = begin_host(queue, "husk_buffer_read_async", buffer, offset, bytes, host, &scope);
@@ -167,8 +163,8 @@ static husk_status map(husk_queue *queue, husk_buffer *buffer, cl_map_flags flag
     return status;
 }
 
-husk_status husk_buffer_map(husk_queue *queue, husk_buffer *buffer, husk_map_mode mode, uint64_t offset,
-                            uint64_t bytes, void **host)
+husk_status husk_buffer_map(husk_queue *queue, husk_buffer *buffer, husk_map_mode mode, uint64_t offset, uint64_t bytes,
+                            void **host)
 {
     husk__scope scope;
     husk_status status = begin(queue, "husk_buffer_map", buffer, "buffer", offset, bytes, &scope);

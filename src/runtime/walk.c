@@ -72,8 +72,7 @@ husk__walk husk__walk_make(int32_t rank, const int64_t *shape, const husk_tensor
     for (int32_t d = 0; d < rank; ++d) {
         husk__walk_dimension dimension = {.extent = shape[d]};
         for (int t = 0; t < HUSK__WALK_TENSORS; ++t)
-            dimension.strides[t] =
-                husk__broadcast_stride(tensors[t] ? tensors[t] : tensors[HUSK__WALK_U], rank, d);
+            dimension.strides[t] = husk__broadcast_stride(tensors[t] ? tensors[t] : tensors[HUSK__WALK_U], rank, d);
         husk__walk_add(&walk, dimension);
     }
     husk__walk_sort_by(&walk, leading);

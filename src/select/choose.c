@@ -5,14 +5,12 @@
 #include <string.h>
 
 // "name" or "name:configuration" against a row and an entry of its menu.
-static bool is_wanted(const char *wanted, const husk__variant *variant,
-                      const husk__configuration *configuration)
+static bool is_wanted(const char *wanted, const husk__variant *variant, const husk__configuration *configuration)
 {
     size_t length = strlen(variant->name);
     if (strncmp(wanted, variant->name, length) != 0)
         return false;
-    return wanted[length] == 0 ||
-           (wanted[length] == ':' && strcmp(wanted + length + 1, configuration->name) == 0);
+    return wanted[length] == 0 || (wanted[length] == ':' && strcmp(wanted + length + 1, configuration->name) == 0);
 }
 
 static bool in_family(const husk__variant *variant, const husk_device_traits *traits)
@@ -42,8 +40,7 @@ static void insert(husk__ranking *ranking, husk__ranked ranked)
 
 // One refusal is kept to be told: the first by a variant of the device's own family, as tables begin with the
 // general ones.
-static bool is_worth_telling(husk__ranking *ranking, const husk__variant *variant,
-                             const husk_device_traits *traits)
+static bool is_worth_telling(husk__ranking *ranking, const husk__variant *variant, const husk_device_traits *traits)
 {
     const bool is_own = in_family(variant, traits);
     if (ranking->reason[0] && (ranking->reason_is_own || !is_own))
@@ -63,8 +60,7 @@ static void consider(const husk__variant *variant, const husk__candidate *candid
         return;
     }
     const bool is_own = in_family(variant, candidate->traits);
-    husk__ranked ranked = {
-        .variant = variant, .configuration = candidate->configuration, .is_foreign = !is_own};
+    husk__ranked ranked = {.variant = variant, .configuration = candidate->configuration, .is_foreign = !is_own};
     ranked.workspace = variant->workspace ? variant->workspace(candidate) : 0;
     // It is one buffer, which the device may not have as large.
     const uint64_t largest = candidate->traits->max_allocation;
@@ -103,13 +99,11 @@ static husk_status unknown_variant(const husk__op *op, const char *wanted, const
     size_t used = 0;
     for (const husk__variant *const *row = op->variants; *row && used < sizeof names; ++row)
         used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "", (*row)->name);
-    return husk__reject(scope, "variant", "\"%s\" is not a variant of %s; there is: %s", wanted, op->name,
-                        names);
+    return husk__reject(scope, "variant", "\"%s\" is not a variant of %s; there is: %s", wanted, op->name, names);
 }
 
-husk_status husk__rank(const husk__op *op, const void *problem, const husk_device_traits *traits,
-                       const char *wanted, bool is_named, husk__limit limit, husk__ranking *ranking,
-                       const husk__scope *scope)
+husk_status husk__rank(const husk__op *op, const void *problem, const husk_device_traits *traits, const char *wanted,
+                       bool is_named, husk__limit limit, husk__ranking *ranking, const husk__scope *scope)
 {
     const bool gives_way = limit.is_default && !wanted;
     husk__ranking aside = {0};

@@ -62,8 +62,8 @@ static bool claims_dpas(const husk_device_traits *traits)
 // PoCL compiles for the CPU that this process runs on, by a compiler whose assembler knows the instructions.
 static bool claims_amx(const husk_device_traits *traits)
 {
-    return traits->device_class == HUSK_DEVICE_CPU && husk__is_pocl(traits) &&
-           !husk__breaks_on_assembly(traits) && husk__cpu_has_amx();
+    return traits->device_class == HUSK_DEVICE_CPU && husk__is_pocl(traits) && !husk__breaks_on_assembly(traits) &&
+           husk__cpu_has_amx();
 }
 
 static bool claims_all(const husk_device_traits *traits)
@@ -96,8 +96,7 @@ const husk__engine husk__engines[HUSK__ENGINES] = {
     FRAGMENTS("intel_dpas", claims_dpas, DPAS, "-DENGINE_INTEL_DPAS" ALL_REGISTERS, 16, SHARES(32, 32, 32, 16, 16, 16)),
     FRAGMENTS("intel_dpas_8", claims_dpas, DPAS, "-DENGINE_INTEL_DPAS" ALL_REGISTERS, 8, SHARES(32, 16, 16, 16, 16, 8)),
     TILES("amx", claims_amx, .permit = husk__permit_amx, .options = ""),
-    SOFT("soft_nv_mma", NV_MMA, "-DENGINE_NV_MMA", 32, SHARES(64, 32, 32, 32, 16, 16),
-         COPIES(64, 64, 32, 32)),
+    SOFT("soft_nv_mma", NV_MMA, "-DENGINE_NV_MMA", 32, SHARES(64, 32, 32, 32, 16, 16), COPIES(64, 64, 32, 32)),
     SOFT("soft_amd_mfma", MFMA, "-DENGINE_AMD_MFMA", 64, SHARES(64, 64, 32, 32, 32, 16)),
     SOFT("soft_amd_wmma", WMMA, "-DENGINE_AMD_WMMA=11", 32, SHARES(64, 32, 32, 32, 16, 16)),
     SOFT("soft_amd_wmma_gfx12", WMMA, "-DENGINE_AMD_WMMA=12", 32, SHARES(64, 32, 32, 32, 16, 16)),
@@ -173,8 +172,8 @@ double husk__engine_error_factor(const husk__engine *engine, husk__product produ
     const double terms = (double)k * products[product].terms;
     if (husk__product_is_of_bytes(product))
         return 0.0;
-    const double sums = engine->is_soft ? EPILOGUE + 2.0 * sqrt(terms)
-                                        : 2.0 * (terms + terms / LEAST_STEPS) + EPILOGUE + SPLITS;
+    const double sums =
+        engine->is_soft ? EPILOGUE + 2.0 * sqrt(terms) : 2.0 * (terms + terms / LEAST_STEPS) + EPILOGUE + SPLITS;
     return products[product].splitting + sums;
 }
 

@@ -87,9 +87,8 @@ const husk__engine *husk__engine_claimed(husk__engine_kind kind, const husk_devi
  * The first that is there: claimed, not left out, its probe passed. HUSK_UNSUPPORTED where none is; another failure
  * where a probe could not be made, for want of memory, say: then it is not known yet.
  */
-husk_status husk__engine_find(husk_context *context, husk__engine_kind kind, husk_dtype dtype,
-                              husk_precision precision, const husk__engine **engine, husk__product *product,
-                              const husk__scope *scope);
+husk_status husk__engine_find(husk_context *context, husk__engine_kind kind, husk_dtype dtype, husk_precision precision,
+                              const husk__engine **engine, husk__product *product, const husk__scope *scope);
 
 /* -D options that say what is multiplied, and by what. */
 void husk__engine_product_options(const husk__engine *engine, husk__product product, husk__text *options);
@@ -122,7 +121,7 @@ double husk__engine_error_factor(const husk__engine *engine, husk__product produ
  * why not. Fails where that is not known, as there was no memory for it, say. Never called by two threads at once for a
  * context.
  */
-husk_status husk__engine_probe(husk_context *context, const husk__engine *engine, husk__product product,
-                               bool *is_right, char reason[HUSK__ENGINE_REASON], const husk__scope *scope);
+husk_status husk__engine_probe(husk_context *context, const husk__engine *engine, husk__product product, bool *is_right,
+                               char reason[HUSK__ENGINE_REASON], const husk__scope *scope);
 
 #endif

@@ -8,9 +8,8 @@
 #include "select/plan.h"
 #include "select/state.h"
 
-husk_status husk__engine_find(husk_context *context, husk__engine_kind kind, husk_dtype dtype,
-                              husk_precision precision, const husk__engine **engine, husk__product *product,
-                              const husk__scope *scope)
+husk_status husk__engine_find(husk_context *context, husk__engine_kind kind, husk_dtype dtype, husk_precision precision,
+                              const husk__engine **engine, husk__product *product, const husk__scope *scope)
 {
     husk__product wanted[HUSK__ENGINE_WANTED];
     husk__select_state *state = husk__select_state_of(context);
@@ -24,8 +23,7 @@ husk_status husk__engine_find(husk_context *context, husk__engine_kind kind, hus
             *product = wanted[p];
             if (!husk__engine_may_be(&husk__engines[e], kind, wanted[p], husk_context_traits(context)))
                 continue;
-            const husk_status status =
-                husk__engine_states_ask(context, state->engines, e, wanted[p], &is_ready, scope);
+            const husk_status status = husk__engine_states_ask(context, state->engines, e, wanted[p], &is_ready, scope);
             if (status != HUSK_OK || is_ready)
                 return status;
         }
@@ -76,8 +74,7 @@ husk_engine_state husk_context_engine(husk_context *context, size_t index, char 
     if (!engine->claims(husk_context_traits(context)))
         return answer(HUSK_ENGINE_ABSENT, "not one of this device's", text, capacity);
     if (husk_context_status(context) == HUSK_UNSUPPORTED)
-        return answer(HUSK_ENGINE_REFUSED, "this process was forked from one that had opened OpenCL", text,
-                      capacity);
+        return answer(HUSK_ENGINE_REFUSED, "this process was forked from one that had opened OpenCL", text, capacity);
     if (!state)
         return answer(HUSK_ENGINE_REFUSED, "there is no host memory for its probe", text, capacity);
     if (!husk__engine_is_allowed(engine))

@@ -248,8 +248,7 @@ static husk_status prepare(probe *p, const husk__scope *scope)
 {
     husk__text options = {0};
     const husk_dtype dtype = dtype_of(p->product);
-    husk__text_format(&options, "%s ",
-                      husk__dtype_option(husk__product_is_of_bytes(p->product) ? HUSK_F32 : dtype));
+    husk__text_format(&options, "%s ", husk__dtype_option(husk__product_is_of_bytes(p->product) ? HUSK_F32 : dtype));
     const bool is_amx = p->engine->kind == HUSK__ENGINE_AMX;
     if (is_amx)
         husk__engine_product_options(p->engine, p->product, &options);
@@ -292,8 +291,8 @@ static husk_status run(probe *p, bool *passed, char reason[HUSK__ENGINE_REASON],
     return status;
 }
 
-husk_status husk__engine_probe(husk_context *context, const husk__engine *engine, husk__product product,
-                               bool *is_right, char reason[HUSK__ENGINE_REASON], const husk__scope *scope)
+husk_status husk__engine_probe(husk_context *context, const husk__engine *engine, husk__product product, bool *is_right,
+                               char reason[HUSK__ENGINE_REASON], const husk__scope *scope)
 {
     probe *p = calloc(1, sizeof *p);
     husk_error error = {0};

@@ -69,8 +69,8 @@ typedef struct husk__variant {
      * nothing had been enqueued; else the call is answered so, and the next one takes another. arguments is the
      * operator's own struct of tensors; scratch has plan->workspace bytes.
      */
-    husk_status (*run)(const husk_plan *plan, husk_queue *queue, const void *arguments,
-                       const husk__scratch *scratch, const husk__scope *scope);
+    husk_status (*run)(const husk_plan *plan, husk_queue *queue, const void *arguments, const husk__scratch *scratch,
+                       const husk__scope *scope);
 } husk__variant;
 
 typedef struct husk__op {

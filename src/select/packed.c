@@ -5,8 +5,8 @@
 
 #include "select/plan.h"
 
-husk_status husk__packed_create(const husk_plan *plan, uint64_t bytes, const husk_tensor *logical,
-                                const husk__key *key, husk_packed **packed, const husk__scope *scope)
+husk_status husk__packed_create(const husk_plan *plan, uint64_t bytes, const husk_tensor *logical, const husk__key *key,
+                                husk_packed **packed, const husk__scope *scope)
 {
     *packed = NULL;
     husk_packed *made = calloc(1, sizeof *made);
@@ -40,8 +40,7 @@ husk_status husk__packed_check(const husk_packed *packed, const husk_plan *plan,
     if (husk_buffer_context(packed->buffer) != plan->context)
         return husk__reject(scope, argument, "was packed on another context");
     if (packed->op != plan->op)
-        return husk__reject(scope, argument, "was packed for %s, not for %s", packed->op->name,
-                            plan->op->name);
+        return husk__reject(scope, argument, "was packed for %s, not for %s", packed->op->name, plan->op->name);
     if (packed->variant != plan->variant || packed->configuration != plan->configuration)
         return husk__reject(scope, argument, "was packed for variant %s, the plan uses %s:%s", packed->wish,
                             plan->variant->name, plan->configuration->name);

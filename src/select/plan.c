@@ -97,8 +97,8 @@ husk_status husk__plan_check(const husk_plan *plan, const husk__op *op, const hu
     return HUSK_OK;
 }
 
-husk_status husk__plan_check_tensor(const husk_tensor *planned, const husk_tensor *given,
-                                    const char *argument, const husk__scope *scope)
+husk_status husk__plan_check_tensor(const husk_tensor *planned, const husk_tensor *given, const char *argument,
+                                    const husk__scope *scope)
 {
     husk_status status = husk__tensor_check(given, argument, scope);
     if (status != HUSK_OK)
@@ -114,8 +114,8 @@ husk_status husk__plan_check_tensor(const husk_tensor *planned, const husk_tenso
     char is[HUSK__SHAPE_TEXT], was[HUSK__SHAPE_TEXT];
     husk__shape_text(given, is); // not among the arguments below, whose order is the compiler's
     husk__shape_text(planned, was);
-    return husk__reject(scope, argument, "is %s %s, the plan was made for %s %s%s",
-                        husk_dtype_name(given->dtype), is, husk_dtype_name(planned->dtype), was,
+    return husk__reject(scope, argument, "is %s %s, the plan was made for %s %s%s", husk_dtype_name(given->dtype), is,
+                        husk_dtype_name(planned->dtype), was,
                         given->dtype == planned->dtype && strcmp(is, was) == 0 ? " with other strides" : "");
 }
 

@@ -33,7 +33,7 @@ struct husk_plan {
     husk__limit limit;
     uint64_t inside_limit;                       /* husk__wish's, or less */
     uint64_t inside_workspace[HUSK__PLAN_DEPTH]; /* of the plans inside it, and inside those: the most at each depth */
-    uint64_t largest_inside;                     /* the most that one of them takes with those inside it */
+    uint64_t largest_inside; /* the most that one of them takes with those inside it */
     double flops;
     double error_factor;
     husk_choice choice;
@@ -42,8 +42,8 @@ struct husk_plan {
 
 /* How a caller restricts the choice. */
 typedef struct husk__wish {
-    const char *variant;   /* NULL, "name" or "name:configuration": never replaced by another */
-    husk__limit limit;     /* of the workspace */
+    const char *variant; /* NULL, "name" or "name:configuration": never replaced by another */
+    husk__limit limit; /* of the workspace */
     uint64_t inside_limit; /* a composite's: what it and the plans inside it may take together; 0: no limit */
 } husk__wish;
 
@@ -53,8 +53,8 @@ typedef struct husk__wish {
  * by the variants' own prediction that prepares successfully.
  * INVALID_ARGUMENT for a variant that does not exist; UNSUPPORTED with the reason where none computes it.
  */
-husk_status husk__plan_create(husk_context *context, const husk__op *op, const void *problem,
-                              const husk__wish *wish, husk_plan **plan, const husk__scope *scope);
+husk_status husk__plan_create(husk_context *context, const husk__op *op, const void *problem, const husk__wish *wish,
+                              husk_plan **plan, const husk__scope *scope);
 
 /*
  * The plan inside belongs to outer from now on, which keeps the context alive for both and counts its scratch memory.
@@ -67,8 +67,8 @@ void husk__plan_adopt(husk_plan *outer, husk_plan *inside);
 uint64_t husk__plan_inside_limit(const husk_plan *outer);
 
 /* husk__plan_create through the context's cache. Release the plan after use. */
-husk_status husk__plan_find(husk_context *context, const husk__op *op, const void *problem,
-                            const husk__wish *wish, husk_plan **plan, const husk__scope *scope);
+husk_status husk__plan_find(husk_context *context, const husk__op *op, const void *problem, const husk__wish *wish,
+                            husk_plan **plan, const husk__scope *scope);
 
 /*
  * Run with scratch from the queue. The caller has checked the arguments. Where the device refuses a launch of a variant
@@ -81,8 +81,8 @@ husk_status husk__plan_execute(const husk_plan *plan, husk_queue *queue, const v
  * An immediate call: find and execute. In the place of a variant whose launch the device refuses another one is taken
  * at once where that launch was the first of the run.
  */
-husk_status husk__plan_immediate(husk_queue *queue, const husk__op *op, const void *problem,
-                                 const husk__wish *wish, const void *arguments, const husk__scope *scope);
+husk_status husk__plan_immediate(husk_queue *queue, const husk__op *op, const void *problem, const husk__wish *wish,
+                                 const void *arguments, const husk__scope *scope);
 
 /* The plan of the queue's last immediate call, for husk_queue_plan; the caller's reference goes to the queue. */
 void husk__plan_was_last(husk_plan *plan, husk_queue *queue);
@@ -92,8 +92,8 @@ husk_status husk__plan_check(const husk_plan *plan, const husk__op *op, const hu
                              const husk__scope *scope);
 
 /* The tensor of a run against the one the plan was made for: rank, dtype, shape and strides are the same. */
-husk_status husk__plan_check_tensor(const husk_tensor *planned, const husk_tensor *given,
-                                    const char *argument, const husk__scope *scope);
+husk_status husk__plan_check_tensor(const husk_tensor *planned, const husk_tensor *given, const char *argument,
+                                    const husk__scope *scope);
 
 /*
  * The default limit: the larger of 64 MiB and twice the tensors' bytes, those of f16 and bf16 counted as the f32 that
@@ -117,17 +117,17 @@ struct husk_packed {
     const husk__configuration *configuration;
     husk_buffer *buffer;
     husk_tensor logical; /* shape and dtype of the plain weights */
-    husk__key key;       /* whatever else must agree, written by the operator */
-    char wish[96];       /* "variant:configuration" */
-    uint32_t flags;      /* the operator's own */
+    husk__key key; /* whatever else must agree, written by the operator */
+    char wish[96]; /* "variant:configuration" */
+    uint32_t flags; /* the operator's own */
     /* A composite's: packed weights of the plans it is made of, entries may be NULL. Freed with the array. */
     husk_packed **parts;
     size_t part_count;
 };
 
 /* An empty object with memory of bytes, for the operator to fill by enqueuing its packing. */
-husk_status husk__packed_create(const husk_plan *plan, uint64_t bytes, const husk_tensor *logical,
-                                const husk__key *key, husk_packed **packed, const husk__scope *scope);
+husk_status husk__packed_create(const husk_plan *plan, uint64_t bytes, const husk_tensor *logical, const husk__key *key,
+                                husk_packed **packed, const husk__scope *scope);
 
 /* Refuse packed weights that were made for another context, operator, variant, configuration or key. */
 husk_status husk__packed_check(const husk_packed *packed, const husk_plan *plan, const husk__key *key,

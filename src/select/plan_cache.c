@@ -95,8 +95,7 @@ void husk__plan_cache_destroy(husk__plan_cache *cache)
 static entry *find(husk__plan_cache *cache, const husk__key *key, uint64_t hash)
 {
     entry *at = cache->buckets[hash & (cache->bucket_count - 1)];
-    while (at &&
-           (at->hash != hash || at->key_size != key->size || memcmp(at->key, key->bytes, key->size) != 0))
+    while (at && (at->hash != hash || at->key_size != key->size || memcmp(at->key, key->bytes, key->size) != 0))
         at = at->chain;
     return at;
 }

@@ -43,8 +43,8 @@ static husk_status find(husk_context *context, const husk__op *op, const void *p
     return status;
 }
 
-husk_status husk__plan_find(husk_context *context, const husk__op *op, const void *problem,
-                            const husk__wish *wish, husk_plan **plan, const husk__scope *scope)
+husk_status husk__plan_find(husk_context *context, const husk__op *op, const void *problem, const husk__wish *wish,
+                            husk_plan **plan, const husk__scope *scope)
 {
     bool has_skipped;
     husk_status status = find(context, op, problem, wish, plan, &has_skipped, scope);
@@ -98,8 +98,8 @@ const husk_plan *husk_queue_plan(const husk_queue *queue)
     return queue ? husk__queue_kept(queue) : NULL;
 }
 
-husk_status husk__plan_immediate(husk_queue *queue, const husk__op *op, const void *problem,
-                                 const husk__wish *wish, const void *arguments, const husk__scope *scope)
+husk_status husk__plan_immediate(husk_queue *queue, const husk__op *op, const void *problem, const husk__wish *wish,
+                                 const void *arguments, const husk__scope *scope)
 {
     enum { MOST_REFUSALS = 256 }; // in one call, of a device that refuses whatever is inside a composite
     husk_context *context = husk_queue_context(queue);

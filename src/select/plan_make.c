@@ -48,8 +48,7 @@ static husk_status prepare(husk_context *context, const husk__op *op, const void
 {
     uint64_t inside_limit = wish->inside_limit, bytes = 0;
     for (;;) {
-        const husk_status status =
-            prepare_within(context, op, problem, wish, inside_limit, ranked, plan, scope);
+        const husk_status status = prepare_within(context, op, problem, wish, inside_limit, ranked, plan, scope);
         if (status == HUSK_UNSUPPORTED && bytes > 0)
             break;
         if (status != HUSK_OK || wish->inside_limit == 0)
@@ -98,8 +97,8 @@ static husk_status ask_out(const request *r, const husk__ranked *ranked, bool *i
     *r->has_skipped |= *is_out;
     if (*is_out)
         return HUSK_OK;
-    const bool is_told = husk__tuning_is_wrong(r->state->tuning, r->op, ranked->variant,
-                                               ranked->configuration, is_wrong);
+    const bool is_told =
+        husk__tuning_is_wrong(r->state->tuning, r->op, ranked->variant, ranked->configuration, is_wrong);
     return is_told ? HUSK_OK : lacks_memory(scope);
 }
 
@@ -111,17 +110,16 @@ static husk_status nothing_left(const request *r, const husk__ranked *wrong, con
                       r->op->name, wrong->variant->name, wrong->configuration->name);
 }
 
-static husk_status prepare_first(const request *r, const husk__ranking *ranking, husk_choice choice,
-                                 husk_plan **plan, const husk__scope *scope)
+static husk_status prepare_first(const request *r, const husk__ranking *ranking, husk_choice choice, husk_plan **plan,
+                                 const husk__scope *scope)
 {
     const husk__ranked *wrong = NULL;
-    husk_status status = husk__fail(scope, HUSK_UNSUPPORTED, "no variant of %s computes this here%s%s",
-                                    r->op->name, ranking->reason[0] ? "; " : "", ranking->reason);
+    husk_status status = husk__fail(scope, HUSK_UNSUPPORTED, "no variant of %s computes this here%s%s", r->op->name,
+                                    ranking->reason[0] ? "; " : "", ranking->reason);
     for (size_t i = 0; i < ranking->count; ++i) {
         const husk__ranked *ranked = &ranking->candidates[i];
         bool is_out = false, is_wrong = false;
-        const husk_status asked =
-            choice != HUSK_CHOICE_NAMED ? ask_out(r, ranked, &is_out, &is_wrong, scope) : HUSK_OK;
+        const husk_status asked = choice != HUSK_CHOICE_NAMED ? ask_out(r, ranked, &is_out, &is_wrong, scope) : HUSK_OK;
         if (asked != HUSK_OK)
             return asked;
         if (is_wrong && !wrong)
@@ -137,8 +135,7 @@ static husk_status prepare_first(const request *r, const husk__ranking *ranking,
             return status;
         husk__log_write(husk__context_log(r->context), HUSK_LOG_INFORMATION,
                         "%s: variant %s, configuration %s, is refused: %s", r->op->name, ranked->variant->name,
-                        ranked->configuration->name,
-                        scope->error->text);
+                        ranked->configuration->name, scope->error->text);
     }
     return wrong ? nothing_left(r, wrong, scope) : status;
 }
@@ -146,8 +143,8 @@ static husk_status prepare_first(const request *r, const husk__ranking *ranking,
 static husk_status rank(const request *r, const char *wanted, bool is_named, husk__ranking *ranking,
                         const husk__scope *scope)
 {
-    return husk__rank(r->op, r->problem, husk_context_traits(r->context), wanted, is_named, r->wish->limit,
-                      ranking, scope);
+    return husk__rank(r->op, r->problem, husk_context_traits(r->context), wanted, is_named, r->wish->limit, ranking,
+                      scope);
 }
 
 // HUSK_VARIANT is a preference. *plan stays NULL where it gives way.
@@ -189,8 +186,8 @@ static husk_status choose_tuned(const request *r, husk_plan **plan, const husk__
                 return status;
             reason = scope->error->text;
         }
-        husk__log_write(husk__context_log(r->context), HUSK_LOG_INFORMATION,
-                        "tuning: %s of %s is not taken: %s", wanted, r->op->name, reason);
+        husk__log_write(husk__context_log(r->context), HUSK_LOG_INFORMATION, "tuning: %s of %s is not taken: %s",
+                        wanted, r->op->name, reason);
     }
     return HUSK_OK;
 }
@@ -235,8 +232,8 @@ bool husk__plan_may_be_tried_again(husk_context *context, const husk__op *op, bo
            husk__rejections_pardon(&husk__select_state_of(context)->rejections, op);
 }
 
-husk_status husk__plan_create(husk_context *context, const husk__op *op, const void *problem,
-                              const husk__wish *wish, husk_plan **plan, const husk__scope *scope)
+husk_status husk__plan_create(husk_context *context, const husk__op *op, const void *problem, const husk__wish *wish,
+                              husk_plan **plan, const husk__scope *scope)
 {
     bool has_skipped;
     husk_status status = husk__plan_make(context, op, problem, wish, false, plan, &has_skipped, scope);

@@ -51,14 +51,12 @@ static husk_status run_jobs(job *jobs, size_t count, const husk__scope *scope)
     for (size_t i = 0; i < count && status == HUSK_OK; ++i) {
         status = jobs[i].status;
         if (status != HUSK_OK)
-            husk__fail_opencl(scope, status, jobs[i].error.opencl_code, "%s: %s", jobs[i].op->name,
-                              jobs[i].error.text);
+            husk__fail_opencl(scope, status, jobs[i].error.opencl_code, "%s: %s", jobs[i].op->name, jobs[i].error.text);
     }
     return status;
 }
 
-husk_status husk_context_prewarm(husk_context *context, const char *const *ops, size_t count,
-                                 husk_error *error)
+husk_status husk_context_prewarm(husk_context *context, const char *const *ops, size_t count, husk_error *error)
 {
     husk__scope scope;
     husk_status status = husk__context_call_begin(context, "husk_context_prewarm", error, &scope);

@@ -167,8 +167,8 @@ static void add_file(husk__tuning *tuning, const char *path, bool is_private)
     else if (errno == EFBIG)
         husk__log_write(tuning->log, HUSK_LOG_WARNING, "tuning database %s is left out: it " TOO_LARGE, path);
     else
-        husk__log_write(tuning->log, HUSK_LOG_WARNING, "tuning database %s is left out: it cannot be read%s",
-                        path, is_private ? ", is a link, or others may write to it" : "");
+        husk__log_write(tuning->log, HUSK_LOG_WARNING, "tuning database %s is left out: it cannot be read%s", path,
+                        is_private ? ", is a link, or others may write to it" : "");
     free(text);
 }
 
@@ -293,8 +293,8 @@ typedef struct search {
 static const husk__tuning_entry *entry_at(const search *s, size_t index)
 {
     const usable *at = &s->tuning->entries[index];
-    bool is_wanted = at->is_family == s->in_family && !is_state(at->entry, "wrong") &&
-                     is_about(s->tuning, at->entry, s->op);
+    bool is_wanted =
+        at->is_family == s->in_family && !is_state(at->entry, "wrong") && is_about(s->tuning, at->entry, s->op);
     return is_wanted ? at->entry : NULL;
 }
 
@@ -368,12 +368,10 @@ static size_t find_all(search *s, husk__suggestion *found)
         if (entry && !is_state(entry, "tuned"))
             return count; // measured: the prediction was right
         if (entry)
-            found[count++] =
-                (husk__suggestion){entry->variant, family ? HUSK_CHOICE_FAMILY : HUSK_CHOICE_TUNED};
+            found[count++] = (husk__suggestion){entry->variant, family ? HUSK_CHOICE_FAMILY : HUSK_CHOICE_TUNED};
         const char *variant = find_class(s);
         if (variant)
-            found[count++] =
-                (husk__suggestion){variant, family ? HUSK_CHOICE_FAMILY_CLASS : HUSK_CHOICE_TUNED_CLASS};
+            found[count++] = (husk__suggestion){variant, family ? HUSK_CHOICE_FAMILY_CLASS : HUSK_CHOICE_TUNED_CLASS};
     }
     return count;
 }
@@ -405,8 +403,7 @@ bool husk__tuning_is_wrong(husk__tuning *tuning, const husk__op *op, const husk_
         const husk__tuning_entry *entry = tuning->entries[i].entry;
         *is_wrong = !tuning->entries[i].is_family && is_state(entry, "wrong") &&
                     strncmp(entry->variant, variant->name, length) == 0 && entry->variant[length] == ':' &&
-                    strcmp(entry->variant + length + 1, configuration->name) == 0 &&
-                    is_about(tuning, entry, op);
+                    strcmp(entry->variant + length + 1, configuration->name) == 0 && is_about(tuning, entry, op);
     }
     const bool is_told = is_read && !tuning->lacks_kernels;
     pthread_mutex_unlock(&tuning->lock);
@@ -473,8 +470,8 @@ husk_status husk__tuning_load(husk__tuning *tuning, const husk_tuning_params *pa
     if (!read_all(tuning)) // what is loaded now comes before it
         status = husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for the databases that are there");
     else if (params->text)
-        status = load_text(tuning, "text", params->text,
-                           params->text_size ? params->text_size : strlen(params->text), scope);
+        status = load_text(tuning, "text", params->text, params->text_size ? params->text_size : strlen(params->text),
+                           scope);
     else if (husk__is_directory(params->path))
         status = load_folder(tuning, params->path, scope);
     else

@@ -199,16 +199,9 @@ typedef struct field {
         key, offsetof(husk__tuning_entry, member) \
     }
 static const field fields[] = {
-    FIELD("device", device),
-    FIELD("platform", platform),
-    FIELD("driver", driver),
-    FIELD("family", family),
-    FIELD("op", op),
-    FIELD("problem", problem),
-    FIELD("class", shape_class),
-    FIELD("kernels", kernels),
-    FIELD("state", state),
-    FIELD("variant", variant),
+    FIELD("device", device), FIELD("platform", platform), FIELD("driver", driver),     FIELD("family", family),
+    FIELD("op", op),         FIELD("problem", problem),   FIELD("class", shape_class), FIELD("kernels", kernels),
+    FIELD("state", state),   FIELD("variant", variant),
 };
 enum { FIELD_COUNT = sizeof fields / sizeof *fields };
 
@@ -280,8 +273,7 @@ static int line_of(const reader *r)
     return line;
 }
 
-bool husk__tuning_file_parse(const char *text, size_t size, husk__tuning_file *file,
-                             char reason[HUSK__TUNING_REASON])
+bool husk__tuning_file_parse(const char *text, size_t size, husk__tuning_file *file, char reason[HUSK__TUNING_REASON])
 {
     document whole = {.file = file};
     *file = (husk__tuning_file){.text = malloc(size + 1)};

@@ -32,8 +32,7 @@ enum { HUSK__TUNING_REASON = 120 };
  * Read a copy of text. False, with file empty and reason saying where and why, for what is no database of this
  * schema. Entries that lack something are left out.
  */
-bool husk__tuning_file_parse(const char *text, size_t size, husk__tuning_file *file,
-                             char reason[HUSK__TUNING_REASON]);
+bool husk__tuning_file_parse(const char *text, size_t size, husk__tuning_file *file, char reason[HUSK__TUNING_REASON]);
 void husk__tuning_file_free(husk__tuning_file *file);
 
 /* The databases that are compiled in, tuning/<device>.json; ends with a NULL name. */

@@ -21,8 +21,7 @@ const char *husk_choice_text(husk_choice choice)
     return (size_t)choice < sizeof texts / sizeof *texts ? texts[choice] : "unknown";
 }
 
-husk_status husk_tuning_key_get(husk_context *context, const husk_plan *plan, husk_tuning_key *key,
-                                husk_error *error)
+husk_status husk_tuning_key_get(husk_context *context, const husk_plan *plan, husk_tuning_key *key, husk_error *error)
 {
     husk__scope scope;
     husk_status status = husk__context_call_begin(context, "husk_tuning_key_get", error, &scope);
@@ -50,9 +49,8 @@ husk_status husk_tuning_key_get(husk_context *context, const husk_plan *plan, hu
     return HUSK_OK;
 }
 
-husk_status husk_tuning_candidates(husk_context *context, const husk_plan *plan,
-                                   husk_tuning_candidate *candidates, size_t capacity, size_t *count,
-                                   husk_error *error)
+husk_status husk_tuning_candidates(husk_context *context, const husk_plan *plan, husk_tuning_candidate *candidates,
+                                   size_t capacity, size_t *count, husk_error *error)
 {
     husk__scope scope;
     husk__ranking ranking;
@@ -65,8 +63,8 @@ husk_status husk_tuning_candidates(husk_context *context, const husk_plan *plan,
         return husk__reject(&scope, "candidates", "is NULL, but capacity is %zu", capacity);
     if (!count)
         return husk__reject(&scope, "count", "is NULL");
-    status = husk__rank(plan->op, plan->problem, husk_context_traits(context), NULL, false, plan->limit,
-                        &ranking, &scope);
+    status =
+        husk__rank(plan->op, plan->problem, husk_context_traits(context), NULL, false, plan->limit, &ranking, &scope);
     if (status != HUSK_OK)
         return status;
     for (size_t i = 0; i < ranking.count && i < capacity; ++i) {
@@ -78,8 +76,7 @@ husk_status husk_tuning_candidates(husk_context *context, const husk_plan *plan,
     return HUSK_OK;
 }
 
-husk_status husk_context_load_tuning(husk_context *context, const husk_tuning_params *given,
-                                     husk_error *error)
+husk_status husk_context_load_tuning(husk_context *context, const husk_tuning_params *given, husk_error *error)
 {
     husk__scope scope;
     husk_tuning_params params;

@@ -49,8 +49,7 @@ husk_status husk__train_size(uint32_t size, uint32_t wanted, const char *made_by
 {
     if (size == wanted)
         return HUSK_OK;
-    return husk__train_reject(scope, argument, HUSK__TRAIN_SIZE_RULE, (unsigned)size, (unsigned)wanted,
-                              made_by);
+    return husk__train_reject(scope, argument, HUSK__TRAIN_SIZE_RULE, (unsigned)size, (unsigned)wanted, made_by);
 }
 
 husk_status husk__train_struct(void *own, uint32_t own_size, const char *made_by, const void *given,

@@ -8,8 +8,8 @@ void husk__train_random(uint64_t seed, uint64_t stream, uint64_t index, uint32_t
     uint32_t c[4] = {(uint32_t)index, (uint32_t)(index >> 32), (uint32_t)stream, (uint32_t)(stream >> 32)};
     for (int round = 0; round < 10; round++) {
         uint64_t a = (uint64_t)0xD2511F53u * c[0], b = (uint64_t)0xCD9E8D57u * c[2];
-        uint32_t next[4] = {(uint32_t)(b >> 32) ^ c[1] ^ key[0], (uint32_t)b,
-                            (uint32_t)(a >> 32) ^ c[3] ^ key[1], (uint32_t)a};
+        uint32_t next[4] = {(uint32_t)(b >> 32) ^ c[1] ^ key[0], (uint32_t)b, (uint32_t)(a >> 32) ^ c[3] ^ key[1],
+                            (uint32_t)a};
         for (int i = 0; i < 4; i++)
             c[i] = next[i];
         key[0] += 0x9E3779B9u;

@@ -47,7 +47,7 @@ typedef struct row {
 static row rows[MAX_ROWS];
 static size_t row_count;
 static bench_husk_session session;
-static const row *now;       // what is run,
+static const row *now; // what is run,
 static const char *now_case; // and with which case
 
 static void stop(const char *what, const char *why)
@@ -167,9 +167,9 @@ static void narrow_set(bench_husk_job *job, husk_dtype from, husk_dtype to, bool
 {
     bench_husk_set *set = &job->sets[0];
     husk_tensor *const large[] = {&set->x, &set->y, &set->dy, &set->gradients[0]};
-    husk_tensor *const small[] = {&set->w,        &set->bias,         &set->h0,           &set->c0,
-                                  &set->h_n,      &set->c_n,          &set->saved[0],     &set->saved[1],
-                                  &set->saved[2], &set->saved[3],     &set->gradients[1], &set->gradients[2],
+    husk_tensor *const small[] = {&set->w,           &set->bias,     &set->h0,           &set->c0,
+                                  &set->h_n,         &set->c_n,      &set->saved[0],     &set->saved[1],
+                                  &set->saved[2],    &set->saved[3], &set->gradients[1], &set->gradients[2],
                                   &set->gradients[3]};
     for (size_t i = 0; i < sizeof large / sizeof *large; ++i)
         narrow(large[i], from, to);

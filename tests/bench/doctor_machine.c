@@ -198,8 +198,7 @@ const json_t *doctor_expect(const char *level, const char *id, const char *words
 {
     const json_t *finding = doctor_find(id);
     ck_assert_msg(finding != NULL, "no %s in\n%.3000s", id, doctor_said);
-    ck_assert_msg(!strcmp(doctor_text(finding, "level"), level), "%s is %s", id,
-                  doctor_text(finding, "level"));
+    ck_assert_msg(!strcmp(doctor_text(finding, "level"), level), "%s is %s", id, doctor_text(finding, "level"));
     ck_assert_msg(strstr(doctor_text(finding, "text"), words) != NULL, "%s lacks '%s': %.1500s", id, words,
                   doctor_text(finding, "text"));
     ck_assert_msg(strstr(doctor_text(finding, "todo"), todo) != NULL, "%s lacks '%s': %.1500s", id, todo,
@@ -225,8 +224,7 @@ void doctor_expect_none(const char *level)
     size_t i;
     const json_t *finding;
     json_array_foreach(json_object_get(doctor_document, "findings"), i, finding)
-        ck_assert_msg(strcmp(doctor_text(finding, "level"), level) != 0, "%s: %s", level,
-                      doctor_text(finding, "text"));
+        ck_assert_msg(strcmp(doctor_text(finding, "level"), level) != 0, "%s: %s", level, doctor_text(finding, "text"));
 }
 
 void doctor_check_outside(void)

@@ -32,8 +32,7 @@ void fake_set_name(const char *name)
     fake_name = name;
 }
 
-static bench_answer fake_open(const bench_open_options *options, void **session,
-                              char reason[BENCH_REASON_TEXT])
+static bench_answer fake_open(const bench_open_options *options, void **session, char reason[BENCH_REASON_TEXT])
 {
     (void)options;
     *session = NULL;
@@ -82,8 +81,7 @@ static bool is_skipped(const fake *f, int64_t i)
 }
 
 static bench_answer fake_prepare(void *session, const bench_case *c, const bench_data *data,
-                                 const bench_prepare_options *options, void **state,
-                                 char reason[BENCH_REASON_TEXT])
+                                 const bench_prepare_options *options, void **state, char reason[BENCH_REASON_TEXT])
 {
     (void)session;
     (void)c;

@@ -187,8 +187,8 @@ static bool prepare_with(const bench_contender *k, void *session, const char *li
     ck_assert_msg(bench_data_make(&p->c, &p->data, reason), "%s: %s", line, reason);
     const bench_answer answer = k->prepare(session, &p->c, &p->data, options, &p->state, reason);
     if (answer != BENCH_OK) {
-        ck_assert_msg(answer == BENCH_UNSUPPORTED, "%s, %s, %s: %s", k->name, line,
-                      options->form ? options->form : "", reason);
+        ck_assert_msg(answer == BENCH_UNSUPPORTED, "%s, %s, %s: %s", k->name, line, options->form ? options->form : "",
+                      reason);
         ck_assert_msg(reason[0], "%s, %s: unsupported, and does not say why", k->name, line);
         bench_data_free(&p->c, &p->data);
         return false;
@@ -295,8 +295,8 @@ static void check_case(const bench_contender *k, const char *line, prepared *p)
     do_ok(k->run(p->state, reason), k, line, reason);
     do_ok(k->read(p->state, &p->output, reason), k, line, reason);
     verdict = verify(p);
-    ck_assert_msg(is_right(p, &verdict), "%s, %s, %s: %s", k->name, line,
-                  p->details.variant ? p->details.variant : "", verdict.text);
+    ck_assert_msg(is_right(p, &verdict), "%s, %s, %s: %s", k->name, line, p->details.variant ? p->details.variant : "",
+                  verdict.text);
 
     unsigned char right[8];
     const bench_array *spoiled = first_with_elements(&p->output);
@@ -460,8 +460,7 @@ START_TEST(onednn_refuses_what_it_lacks)
     void *session = open_session(&bench_contender_onednn);
     prepared p;
     for (size_t i = 0; i < sizeof lacking / sizeof *lacking; i++)
-        ck_assert_msg(!is_known(lacking[i]) ||
-                          !prepare(&bench_contender_onednn, session, lacking[i], NULL, 1, &p),
+        ck_assert_msg(!is_known(lacking[i]) || !prepare(&bench_contender_onednn, session, lacking[i], NULL, 1, &p),
                       "%s", lacking[i]);
     ck_assert(!prepare(&bench_contender_onednn, session, "gemm m=4 n=5 k=6", "no such form", 1, &p));
     bench_contender_onednn.close(session);
@@ -481,8 +480,7 @@ START_TEST(onednn_chooses_as_before)
         ck_assert(bench_case_parse(lines[i], &c, reason));
         for (const onednn_way *way = onednn_ways(&c); way->name; way++) {
             prepared p, again;
-            if (!way->applies(&c, way->flags) ||
-                !prepare(&bench_contender_onednn, session, lines[i], way->name, 1, &p))
+            if (!way->applies(&c, way->flags) || !prepare(&bench_contender_onednn, session, lines[i], way->name, 1, &p))
                 continue;
             ck_assert_msg(prepare_as_before(&bench_contender_onednn, session, lines[i], p.details.variant, &again),
                           "%s: %s", lines[i], p.details.variant);
@@ -590,8 +588,7 @@ START_TEST(onednn_has_two_forms_where_winograd_applies)
     bench_case c;
     char reason[BENCH_REASON_TEXT] = "";
     void *session = open_session(&bench_contender_onednn);
-    ck_assert(
-        bench_case_parse("conv c=8 h=9 w=9 k=8 r=3 s=3 pad=1", &c, reason)); // the highest precision has none
+    ck_assert(bench_case_parse("conv c=8 h=9 w=9 k=8 r=3 s=3 pad=1", &c, reason)); // the highest precision has none
     ck_assert_ptr_null(bench_contender_onednn.form(session, &c, 0));
     ck_assert(bench_case_parse("conv c=8 h=9 w=9 k=8 r=3 s=3 pad=1 precision=high", &c, reason));
     ck_assert_str_eq(bench_contender_onednn.form(session, &c, 0), "auto");

@@ -406,8 +406,7 @@ END_TEST
 START_TEST(data_is_a_function_of_the_case)
 {
     char reason[BENCH_REASON_TEXT];
-    bench_case plain = parse("gemm m=5 n=6 k=7 lda=9 beta=1"),
-               packed = parse("gemm m=5 n=6 k=7 lda=9 beta=1 packed=1");
+    bench_case plain = parse("gemm m=5 n=6 k=7 lda=9 beta=1"), packed = parse("gemm m=5 n=6 k=7 lda=9 beta=1 packed=1");
     bench_case other = parse("gemm m=5 n=6 k=7 lda=9 beta=2");
     bench_data a, b, c;
     ck_assert(bench_data_make(&plain, &a, reason) && bench_data_make(&packed, &b, reason) &&
@@ -450,7 +449,7 @@ static double allocated(const bench_case *c)
     bench_output output;
     ck_assert_msg(bench_data_make(c, &data, reason), "%s: %s", c->canonical, reason);
     ck_assert_msg(bench_output_make(c, &data, &output, reason), "%s: %s", c->canonical, reason);
-    const bench_array *const arrays[] = {&data.x,  &data.w,  &data.bias, &data.y,        &data.dy,    &data.lengths,
+    const bench_array *const arrays[] = {&data.x,  &data.w,  &data.bias,      &data.y,     &data.dy,   &data.lengths,
                                          &data.h0, &data.c0, &output.indices, &output.h_n, &output.c_n};
     double bytes = 0;
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
@@ -551,8 +550,10 @@ static bench_verdict verdict_of(const bench_case *c, const bench_data *data, con
 START_TEST(long_products_are_of_ordinary_size)
 {
     static const char *const lines[] = {
-        "reduce outer=64 axis=1 kind=product",         "reduce outer=64 axis=256 kind=product",
-        "reduce outer=64 axis=1024 kind=product",      "reduce outer=20 axis=50000 kind=product",
+        "reduce outer=64 axis=1 kind=product",
+        "reduce outer=64 axis=256 kind=product",
+        "reduce outer=64 axis=1024 kind=product",
+        "reduce outer=20 axis=50000 kind=product",
         "reduce outer=30 axis=64 inner=40 kind=product ends=1",
     };
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {

@@ -59,12 +59,11 @@ END_TEST
 
 START_TEST(all_combinations_are_made_the_last_key_first)
 {
-    EXPECT("gemm m=1,2 n=3 k=4,5 act=none,relu", "gemm m=1 n=3 k=4", "gemm m=1 n=3 k=4 act=relu",
-           "gemm m=1 n=3 k=5", "gemm m=1 n=3 k=5 act=relu", "gemm m=2 n=3 k=4", "gemm m=2 n=3 k=4 act=relu",
-           "gemm m=2 n=3 k=5", "gemm m=2 n=3 k=5 act=relu");
-    EXPECT("conv c=1 w=9 k=1 s=3 pad=0,1,0:1 stride=1,2", "conv c=1 w=9 k=1 s=3",
-           "conv c=1 w=9 k=1 s=3 stride=2", "conv c=1 w=9 k=1 s=3 pad=1",
-           "conv c=1 w=9 k=1 s=3 stride=2 pad=1", "conv c=1 w=9 k=1 s=3 pad=0:1",
+    EXPECT("gemm m=1,2 n=3 k=4,5 act=none,relu", "gemm m=1 n=3 k=4", "gemm m=1 n=3 k=4 act=relu", "gemm m=1 n=3 k=5",
+           "gemm m=1 n=3 k=5 act=relu", "gemm m=2 n=3 k=4", "gemm m=2 n=3 k=4 act=relu", "gemm m=2 n=3 k=5",
+           "gemm m=2 n=3 k=5 act=relu");
+    EXPECT("conv c=1 w=9 k=1 s=3 pad=0,1,0:1 stride=1,2", "conv c=1 w=9 k=1 s=3", "conv c=1 w=9 k=1 s=3 stride=2",
+           "conv c=1 w=9 k=1 s=3 pad=1", "conv c=1 w=9 k=1 s=3 stride=2 pad=1", "conv c=1 w=9 k=1 s=3 pad=0:1",
            "conv c=1 w=9 k=1 s=3 stride=2 pad=0:1");
     EXPECT("gemm m=1 n=1 k=1 alpha=0.5,1,-2", "gemm m=1 n=1 k=1 alpha=0.5", "gemm m=1 n=1 k=1",
            "gemm m=1 n=1 k=1 alpha=-2");
@@ -108,8 +107,7 @@ START_TEST(products_that_are_too_long_are_refused)
     refuse("gemm m=1..1000 n=1..1000 k=1..1000", "these lists stand for 1000000000 cases, and at most 10000");
     refuse("gemm m=1..101 n=1..100 k=1", "10100 cases");
     refuse("gemm m=1..1000000000 n=1 k=1", "m= stands for more than 10000 values");
-    refuse("gemm m=1..9223372036854775807*2,1..9223372036854775807 n=1 k=1",
-           "m= stands for more than 10000 values");
+    refuse("gemm m=1..9223372036854775807*2,1..9223372036854775807 n=1 k=1", "m= stands for more than 10000 values");
     ck_assert(bench_case_list_add("gemm m=1..100 n=1..100 k=1", &suite, 1, reason));
     ck_assert_uint_eq(suite.count, 10000);
 }
@@ -118,10 +116,9 @@ END_TEST
 START_TEST(suites_have_lists_and_counts)
 {
     char reason[BENCH_REASON_TEXT] = "";
-    ck_assert_msg(
-        bench_suite_parse("# sizes\ngemm m=64..256*2 n=8 k=8 * 3\nsoftmax outer=1,2 axis=5 # both\n", "here",
-                          &suite, reason),
-        "%s", reason);
+    ck_assert_msg(bench_suite_parse("# sizes\ngemm m=64..256*2 n=8 k=8 * 3\nsoftmax outer=1,2 axis=5 # both\n", "here",
+                                    &suite, reason),
+                  "%s", reason);
     ck_assert_uint_eq(suite.count, 5);
     ck_assert_str_eq(suite.entries[2].c.canonical, "gemm m=256 n=8 k=8");
     ck_assert_int_eq(suite.entries[2].count, 3);

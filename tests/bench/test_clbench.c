@@ -38,10 +38,8 @@ static int run(const char *environment, const char *arguments)
 static void expect(const char *environment, const char *arguments, int code, const char *part)
 {
     int got = run(environment, arguments);
-    ck_assert_msg(got == code, "clbench %s: exit code %d instead of %d\n%.2000s", arguments, got, code,
-                  output);
-    ck_assert_msg(strstr(output, part) != NULL, "clbench %s: '%s' is not in\n%.2000s", arguments, part,
-                  output);
+    ck_assert_msg(got == code, "clbench %s: exit code %d instead of %d\n%.2000s", arguments, got, code, output);
+    ck_assert_msg(strstr(output, part) != NULL, "clbench %s: '%s' is not in\n%.2000s", arguments, part, output);
 }
 
 START_TEST(mistakes_exit_with_2_and_the_nearest_spelling)
@@ -316,14 +314,13 @@ START_TEST(a_run_writes_the_documented_json)
 {
     static const char *const keys[] = {"schema", "husk_version", "started", "host",  "device",
                                        "timer",  "results",      "summary", "memory"};
-    static const char *const times[] = {"median_ns", "ci_low_ns", "ci_high_ns", "min_ns",
-                                        "q1_ns",     "q3_ns",     "n"};
+    static const char *const times[] = {"median_ns", "ci_low_ns", "ci_high_ns", "min_ns", "q1_ns", "q3_ns", "n"};
     char arguments[200];
     const char *rivals = bench_contender_find("onednn") ? "onednn,ref" : "ref";
     if (!bench_contender_find("ref")) // built without baselines
         return;
-    snprintf(arguments, sizeof arguments,
-             "run --quick --baseline %s gemm m=40 n=30 k=20 softmax outer=4 axis=50", rivals);
+    snprintf(arguments, sizeof arguments, "run --quick --baseline %s gemm m=40 n=30 k=20 softmax outer=4 axis=50",
+             rivals);
     json_t *document = run_json(arguments);
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         ck_assert_msg(json_object_get(document, keys[i]) != NULL, "%s is missing", keys[i]);
@@ -385,8 +382,7 @@ END_TEST
 
 START_TEST(cold_rows_say_so)
 {
-    json_t *document =
-        run_json("run --cold --quick --baseline none softmax outer=256 axis=4096 activation count=100");
+    json_t *document = run_json("run --cold --quick --baseline none softmax outer=256 axis=4096 activation count=100");
     const json_t *rows = json_object_get(document, "results"), *cold = json_array_get(rows, 0),
                  *hot = json_array_get(rows, 1);
     const double cache = json_number_value(json_object_get(json_object_get(document, "host"), "cache"));
@@ -410,8 +406,7 @@ START_TEST(a_picture_needs_a_result)
     expect(none, "roofline /no/such/file", 2, "/no/such/file");
     expect(none, "roofline " HUSK_SOURCE_DIR "/README.md", 2, "line 1, column 1: no JSON");
     expect(none, "roofline " HUSK_TESTS_DIR "/bench/data/cpu_result.json -o -", 0, "</svg>");
-    expect(none, "roofline " HUSK_TESTS_DIR "/bench/data/cpu_result.json -o /no/such/folder/x", 1,
-           "cannot be written");
+    expect(none, "roofline " HUSK_TESTS_DIR "/bench/data/cpu_result.json -o /no/such/folder/x", 1, "cannot be written");
 }
 END_TEST
 
@@ -420,8 +415,7 @@ START_TEST(verify_counts_every_variant)
     expect("", "verify softmax outer=5 axis=70 activation count=100", 0, " 0 wrong");
     const char *variant = husk_op_variant("softmax", 0);
     ck_assert_msg(strstr(output, variant) != NULL, "%s is not in\n%.2000s", variant, output);
-    expect("", "verify softmax outer=5 axis=70 --junit - 2> /dev/null", 0,
-           "<testcase classname=\"clbench.softmax\"");
+    expect("", "verify softmax outer=5 axis=70 --junit - 2> /dev/null", 0, "<testcase classname=\"clbench.softmax\"");
     ck_assert_msg(!strncmp(output, "<?xml", 5), "%.200s", output); // nothing else is on stdout
     expect("", "verify softmax outer=5 axis=70 --json - 2> /dev/null", 0, "\"verdict\": \"right\"");
     ck_assert_int_eq(output[0], '{');

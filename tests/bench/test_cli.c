@@ -217,8 +217,7 @@ START_TEST(all_devices_are_a_wish_of_every_command_with_devices)
         snprintf(line, sizeof line, "%s -d all", commands[i]);
         const bench_options options = accept(line);
         const bool is_all = options.device_count == 1 && !strcmp(options.devices[0], "all");
-        const bool looks_at_all =
-            options.command == BENCH_COMMAND_DEVICES || options.command == BENCH_COMMAND_DOCTOR;
+        const bool looks_at_all = options.command == BENCH_COMMAND_DEVICES || options.command == BENCH_COMMAND_DOCTOR;
         ck_assert_msg(looks_at_all ? options.device_count == 0 : is_all, "%s", line);
         snprintf(line, sizeof line, "%s -d cpu -d 0:0", commands[i]);
         ck_assert_uint_eq(accept(line).device_count, 2);
@@ -275,9 +274,8 @@ END_TEST
 
 START_TEST(every_suite_parses_and_is_canonical)
 {
-    static const char *const wanted[] = {"standard",  "resnet50", "vgg16", "mobilenetv2",
-                                         "deepbench", "bert",     "llama", "smoke", "parity", "training",
-                                         "engines",   "ragged"};
+    static const char *const wanted[] = {"standard", "resnet50", "vgg16",  "mobilenetv2", "deepbench", "bert",
+                                         "llama",    "smoke",    "parity", "training",    "engines",   "ragged"};
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
         bench_suite suite;
         char reason[BENCH_REASON_TEXT];
@@ -324,8 +322,8 @@ START_TEST(suite_files_name_the_line_of_a_mistake)
 {
     bench_suite suite;
     char reason[BENCH_REASON_TEXT];
-    ck_assert(bench_suite_parse("# Title\n\n gemm m=1 n=1 k=1 * 3 # three\nsoftmax outer=1 axis=1\n", "x",
-                                &suite, reason));
+    ck_assert(
+        bench_suite_parse("# Title\n\n gemm m=1 n=1 k=1 * 3 # three\nsoftmax outer=1 axis=1\n", "x", &suite, reason));
     ck_assert_str_eq(suite.title, "Title");
     ck_assert_uint_eq(suite.count, 2);
     ck_assert_int_eq(suite.entries[0].count, 3);

@@ -38,11 +38,24 @@ typedef struct plan {
     bool lost;           // every second case has lost its first round to other work
 } plan;
 
-static const plan usual = {.gemm = 1, .conv = 1, .machine = 1, .round_noise = 0.02, .sample_noise = 0.01, .rounds = 5,
-                           .samples = 8, .disturbed = -1};
+static const plan usual = {.gemm = 1,
+                           .conv = 1,
+                           .machine = 1,
+                           .round_noise = 0.02,
+                           .sample_noise = 0.01,
+                           .rounds = 5,
+                           .samples = 8,
+                           .disturbed = -1};
 // As the bare run measures on idle cores.
-static const plan bare = {.gemm = 1, .conv = 1, .machine = 1, .round_noise = 0.007, .sample_noise = 0.01, .rounds = 3,
-                          .samples = 20, .disturbed = -1, .by_process = true};
+static const plan bare = {.gemm = 1,
+                          .conv = 1,
+                          .machine = 1,
+                          .round_noise = 0.007,
+                          .sample_noise = 0.01,
+                          .rounds = 3,
+                          .samples = 20,
+                          .disturbed = -1,
+                          .by_process = true};
 
 static husk_ref_random source;
 
@@ -105,14 +118,13 @@ static json_t *row_of(int index, const char *name, const char *op, double time, 
         s.ci_low = levels.low;
         s.ci_high = levels.high;
     }
-    json_t *row = json_pack("{s:s, s:s, s:s, s:s, s:s, s:n, s:n, s:n, s:n, s:n, s:o, s:[], s:s, s:o}", "case", name,
-                     "op", op, "dtype", "f32", "variant", "v", "state", "ok", "reason", "verify", "gflops",
-                     "gbytes_per_s", "percent_of_peak", "time",
-                     json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:s, s:o}", "median_ns", s.median,
-                               "ci_low_ns", s.ci_low, "ci_high_ns", s.ci_high, "min_ns", s.min, "q1_ns", s.q1,
-                               "q3_ns", s.q3, "max_ns", s.max, "n", (json_int_t)s.n, "stop", "quick",
-                               "samples_ns", samples),
-                     "baselines", "temperature", "hot", "sentinels", sentinels);
+    json_t *row = json_pack(
+        "{s:s, s:s, s:s, s:s, s:s, s:n, s:n, s:n, s:n, s:n, s:o, s:[], s:s, s:o}", "case", name, "op", op, "dtype",
+        "f32", "variant", "v", "state", "ok", "reason", "verify", "gflops", "gbytes_per_s", "percent_of_peak", "time",
+        json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:s, s:o}", "median_ns", s.median, "ci_low_ns", s.ci_low,
+                  "ci_high_ns", s.ci_high, "min_ns", s.min, "q1_ns", s.q1, "q3_ns", s.q3, "max_ns", s.max, "n",
+                  (json_int_t)s.n, "stop", "quick", "samples_ns", samples),
+        "baselines", "temperature", "hot", "sentinels", sentinels);
     if (p->by_process)
         json_object_set(json_object_get(row, "time"), "processes", processes);
     json_decref(processes);
@@ -131,11 +143,10 @@ static json_t *run_of(const plan *p)
         snprintf(name, sizeof name, "conv c=1 h=1 w=1 k=%d r=1 s=1", i + 1);
         json_array_append_new(rows, row_of(2 * i + 1, name, "conv", 2e5 * (i + 1) * p->conv, p));
     }
-    json_t *document =
-        json_pack("{s:s, s:s, s:s, s:{s:s, s:i}, s:{s:s, s:s, s:s, s:{s:i}}, s:{s:s}, s:o, s:{}}", "schema",
-                  "clbench/1", "husk_version", "0", "started", "2026-01-02T03:04:05Z", "host", "cpu", "c",
-                  "cores", 2, "device", "platform", "p", "name", "device", "driver", "1", "traits",
-                  "compute_units", 2, "timer", "source", "wall", "results", rows, "summary");
+    json_t *document = json_pack("{s:s, s:s, s:s, s:{s:s, s:i}, s:{s:s, s:s, s:s, s:{s:i}}, s:{s:s}, s:o, s:{}}",
+                                 "schema", "clbench/1", "husk_version", "0", "started", "2026-01-02T03:04:05Z", "host",
+                                 "cpu", "c", "cores", 2, "device", "platform", "p", "name", "device", "driver", "1",
+                                 "traits", "compute_units", 2, "timer", "source", "wall", "results", rows, "summary");
     ck_assert_msg(bench_result_check(document, "made", reason), "%s", reason);
     return document;
 }
@@ -594,8 +605,7 @@ START_TEST(a_machine_that_drifts_hides_no_five_percent)
         bench_comparison_free(&c);
     }
     ck_assert_msg(claimed <= 5, "%d of 100 pairs of one build", claimed);
-    ck_assert_msg(found >= 65 && found > 2 * blind, "%d of 100 slower ones, and %d without the sentinel",
-                  found, blind);
+    ck_assert_msg(found >= 65 && found > 2 * blind, "%d of 100 slower ones, and %d without the sentinel", found, blind);
     ck_assert_msg(felt > 0.8 && left < 0.6 * whole, "felt %.2f, %.3f of %.3f are left", felt, left, whole);
 }
 END_TEST
@@ -638,8 +648,8 @@ static void write_run(const char *name, json_t *document)
 static void expect(const char *arguments, int code, const char *part)
 {
     char command[1000];
-    snprintf(command, sizeof command, "cd %s && { OCL_ICD_VENDORS=/nonexistent '%s' %s; } 2>&1 < /dev/null",
-             folder, HUSK_CLBENCH, arguments);
+    snprintf(command, sizeof command, "cd %s && { OCL_ICD_VENDORS=/nonexistent '%s' %s; } 2>&1 < /dev/null", folder,
+             HUSK_CLBENCH, arguments);
     FILE *pipe = popen(command, "r");
     ck_assert_ptr_nonnull(pipe);
     output[fread(output, 1, sizeof output - 1, pipe)] = '\0';

@@ -50,8 +50,7 @@ START_TEST(files_that_name_no_driver_are_said)
     machine_examine(1, "");
     doctor_expect("problem", "icd_empty", "empty.icd names no library", "remove the file");
     doctor_expect("problem", "icd_not_loaded", "nonsense.icd", "install the driver again");
-    doctor_expect("problem", "icd_is_none", "libm.so.6 is no OpenCL driver",
-                  "let the driver's own library be named");
+    doctor_expect("problem", "icd_is_none", "libm.so.6 is no OpenCL driver", "let the driver's own library be named");
 }
 END_TEST
 
@@ -60,8 +59,7 @@ START_TEST(no_driver_at_all_is_no_device)
     machine_drop("/etc/OpenCL/vendors/amdocl64.icd");
     machine_examine(6, "");
     doctor_expect("problem", "no_icd", "/etc/OpenCL/vendors has no .icd file", "pocl-opencl-icd");
-    doctor_expect("problem", "gpu_without_device", "no OpenCL driver of AMD is registered",
-                  "rocm-opencl-icd");
+    doctor_expect("problem", "gpu_without_device", "no OpenCL driver of AMD is registered", "rocm-opencl-icd");
 }
 END_TEST
 
@@ -72,11 +70,9 @@ START_TEST(a_driver_that_crashes_is_named_and_left_out)
     machine_let("HUSK_TEST_ICD=crash");
     machine_gpu("0000:05:00.0", "0x8086\n", "i915");
     machine_examine(6, "");
-    snprintf(todo, sizeof todo,
-             "mv %s/etc/OpenCL/vendors/amdocl64.icd %s/etc/OpenCL/vendors/amdocl64.icd.off", machine_root,
-             machine_root);
-    snprintf(folder, sizeof folder, "no OpenCL driver of Intel is registered in %s/etc/OpenCL/vendors",
-             machine_root);
+    snprintf(todo, sizeof todo, "mv %s/etc/OpenCL/vendors/amdocl64.icd %s/etc/OpenCL/vendors/amdocl64.icd.off",
+             machine_root, machine_root);
+    snprintf(folder, sizeof folder, "no OpenCL driver of Intel is registered in %s/etc/OpenCL/vendors", machine_root);
     doctor_expect("problem", "icd_crashes", "SIGSEGV (Segmentation fault) while listing its platforms", todo);
     ck_assert_ptr_null(doctor_find("listing_crashes")); // it is not asked again
     doctor_expect_any("gpu_without_device", "cannot be used: crashes", "mend that first");
@@ -99,8 +95,7 @@ START_TEST(a_driver_that_a_variable_names_is_taken_out_of_it)
     ck_assert_ptr_null(strstr(doctor_said, "mv "));
     machine_let("OCL_ICD_FILENAMES= OCL_ICD_VENDORS='%s'", library);
     machine_examine(6, "");
-    doctor_expect("problem", "icd_crashes", "OCL_ICD_VENDORS (",
-                  "keep it out of the way: unset OCL_ICD_VENDORS");
+    doctor_expect("problem", "icd_crashes", "OCL_ICD_VENDORS (", "keep it out of the way: unset OCL_ICD_VENDORS");
 }
 END_TEST
 
@@ -109,8 +104,7 @@ START_TEST(a_driver_that_hangs_is_named)
     machine_let("HUSK_TEST_ICD=hang");
     strcat(machine_variables, "sh -c 'exec \"$0\" \"$@\" --max-time 1' ");
     machine_examine(6, "");
-    doctor_expect("problem", "icd_hangs", "no answer within 1 s while listing its platforms",
-                  "update or reinstall");
+    doctor_expect("problem", "icd_hangs", "no answer within 1 s while listing its platforms", "update or reinstall");
 }
 END_TEST
 
@@ -131,9 +125,8 @@ START_TEST(the_same_card_twice_and_one_that_is_away)
 {
     machine_let("HUSK_TEST_ICD=twice");
     machine_examine(0, "");
-    doctor_expect(
-        "note", "same_card",
-        "0:0 (Fake platform) and 1:0 (Fake platform) are the same card, at PCI address 0000:03:00.0", "-d");
+    doctor_expect("note", "same_card",
+                  "0:0 (Fake platform) and 1:0 (Fake platform) are the same card, at PCI address 0000:03:00.0", "-d");
     machine_let("HUSK_TEST_ICD=away");
     machine_examine(1, "");
     doctor_expect("problem", "device_unavailable", "not available", "dmesg");
@@ -249,8 +242,7 @@ START_TEST(drivers_from_elsewhere_are_noted)
     machine_examine(1, "");
     const json_t *known = doctor_find("filenames_set"), *unknown = doctor_find("filenames_unknown");
     ck_assert(known || unknown); // as the loader that is here has it
-    doctor_expect("problem", "icd_not_loaded",
-                  "OCL_ICD_FILENAMES (/no/such/libfoo.so): its library does not load", "");
+    doctor_expect("problem", "icd_not_loaded", "OCL_ICD_FILENAMES (/no/such/libfoo.so): its library does not load", "");
 }
 END_TEST
 
@@ -259,8 +251,7 @@ START_TEST(husks_variables_are_noted_and_typing_errors_too)
     machine_let("HUSK_VARIANT=gemm:simple HUSK_TUNNING=0 POCL_MAX_PTHREAD_COUNT=1");
     machine_examine(0, "");
     doctor_expect("note", "variable", "HUSK_VARIANT=gemm:simple chooses variants", "unset HUSK_VARIANT");
-    doctor_expect("note", "variable_unknown", "HUSK_TUNNING is set, and nothing reads it",
-                  "is HUSK_TUNING meant?");
+    doctor_expect("note", "variable_unknown", "HUSK_TUNNING is set, and nothing reads it", "is HUSK_TUNING meant?");
     ck_assert_ptr_nonnull(strstr(doctor_said, "POCL_MAX_PTHREAD_COUNT=1 limits"));
     machine_let("HUSK_LIMITS=local_memory=x");
     machine_examine(0, "");
@@ -319,8 +310,7 @@ START_TEST(limits_of_a_container_are_noted)
     machine_put("/proc/self/cgroup", "0::/box\n");
     machine_put("/sys/fs/cgroup/box/cpu.max", "150000 100000\n");
     machine_examine(0, "");
-    doctor_expect("note", "processors_limited", "2 of 4 processors (the control group's quota: 1.5)",
-                  "--cpus");
+    doctor_expect("note", "processors_limited", "2 of 4 processors (the control group's quota: 1.5)", "--cpus");
     machine_put("/sys/fs/cgroup/box/cpu.max", "max 100000\n");
     machine_put("/sys/fs/cgroup/box/cpuset.cpus.effective", "0-1\n");
     machine_examine(0, "");
@@ -334,8 +324,8 @@ START_TEST(folders_that_cannot_be_used_are_said)
     ck_assert_int_eq(chmod(machine_place("/home/.cache/husk"), 0777), 0);
     machine_examine(1, "");
     doctor_expect("problem", "folder_unusable", "compiled programs cannot be kept", "chmod 700");
-    snprintf(command, sizeof command, "rm -r '%s/home/.cache/husk' && ln -s /tmp '%s/home/.cache/husk'",
-             machine_root, machine_root);
+    snprintf(command, sizeof command, "rm -r '%s/home/.cache/husk' && ln -s /tmp '%s/home/.cache/husk'", machine_root,
+             machine_root);
     ck_assert_int_eq(system(command), 0);
     machine_examine(1, "");
     doctor_expect("problem", "folder_unusable", "is a link", "rm");

@@ -23,11 +23,10 @@ static char folder[] = "/tmp/husk-doctor-XXXXXX";
 static int run(const char *environment, const char *faults, const char *arguments)
 {
     char command[4096];
-    snprintf(
-        command, sizeof command,
-        "HUSK_TEST_BUILDS= HUSK_LIMITS=max_allocation=64M OPENCL_LAYERS='%s' HUSK_TEST_FAULTS='%s' %s '%s' doctor "
-        "--json %s 2> /dev/null < /dev/null",
-        HUSK_TEST_LAYER, faults, environment, HUSK_CLBENCH, arguments);
+    snprintf(command, sizeof command,
+             "HUSK_TEST_BUILDS= HUSK_LIMITS=max_allocation=64M OPENCL_LAYERS='%s' HUSK_TEST_FAULTS='%s' %s '%s' doctor "
+             "--json %s 2> /dev/null < /dev/null",
+             HUSK_TEST_LAYER, faults, environment, HUSK_CLBENCH, arguments);
     return doctor_run(command);
 }
 
@@ -101,8 +100,7 @@ START_TEST(a_sound_device_has_no_problem)
     else
         expect("note", "not_all_checked", "only ");
     // Where it was, events and the wall clock may differ by what else ran.
-    const bool is_busy =
-        doctor_find("contended") || doctor_find("slows_down") || doctor_find("speed_unclear");
+    const bool is_busy = doctor_find("contended") || doctor_find("slows_down") || doctor_find("speed_unclear");
     ck_assert_msg(is_busy || doctor_find("speed"), "%.3000s", doctor_said);
     if (!is_busy || doctor_find("clock"))
         expect("ok", "clock", "agrees with the wall clock");
@@ -144,8 +142,7 @@ END_TEST
 // A card takes its time to become warm: what begins after some seconds is found by whoever looks for longer.
 START_TEST(a_device_that_slows_down_is_noted)
 {
-    examine_until_found("slows_down", "delay=200 clFinish after=husk_bench_fma since=4500",
-                        "--budget 8.01s --heat 8s");
+    examine_until_found("slows_down", "delay=200 clFinish after=husk_bench_fma since=4500", "--budget 8.01s --heat 8s");
     expect("note", "slows_down", "within 8 s of work it falls from");
 }
 END_TEST
@@ -199,8 +196,7 @@ END_TEST
 START_TEST(pocl_without_a_folder_is_told_what_it_lacks)
 {
     expect_code(6, "env -u XDG_CACHE_HOME -u POCL_CACHE_DIR HOME=/dev/null", "", "--quick");
-    doctor_expect("problem", "platform_empty", "/dev/null/.cache/pocl/kcache, which HOME names",
-                  "set POCL_CACHE_DIR");
+    doctor_expect("problem", "platform_empty", "/dev/null/.cache/pocl/kcache, which HOME names", "set POCL_CACHE_DIR");
     doctor_expect("problem", "no_device", "no OpenCL device", "said above");
     doctor_expect("note", "icd_without_device", "libpocl", "POCL_CACHE_DIR");
     ck_assert_ptr_null(strstr(doctor_said, "pocl-opencl-icd"));
@@ -223,8 +219,8 @@ START_TEST(a_broken_driver_does_not_hide_the_sound_ones)
 {
     char command[600], environment[300];
     const size_t before = left_in_tmp();
-    snprintf(command, sizeof command, "cp /etc/OpenCL/vendors/*.icd '%s' && echo '%s' > '%s/broken.icd'",
-             folder, HUSK_TEST_ICD_LIBRARY, folder);
+    snprintf(command, sizeof command, "cp /etc/OpenCL/vendors/*.icd '%s' && echo '%s' > '%s/broken.icd'", folder,
+             HUSK_TEST_ICD_LIBRARY, folder);
     ck_assert_int_eq(system(command), 0);
     snprintf(environment, sizeof environment, "OCL_ICD_VENDORS='%s' HUSK_TEST_ICD=crash", folder);
     expect_code(1, environment, "", "--quick");

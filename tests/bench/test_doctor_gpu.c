@@ -168,8 +168,7 @@ START_TEST(device_files_that_are_closed)
     doctor_expect_any("device_file_closed", "/dev/kfd (mode 600", "udevadm");
     doctor_expect_any("device_file_closed", "/dev/dri/renderD128 (mode 660", "");
     doctor_expect_any("device_file_closed", "/dev/accel/accel0 (mode 600", "udevadm");
-    doctor_expect("problem", "gpu_without_device", "its device files cannot be opened by this user",
-                  "beside them");
+    doctor_expect("problem", "gpu_without_device", "its device files cannot be opened by this user", "beside them");
     ck_assert_str_eq(open_files(), "");
     if (geteuid() != 0)
         return;
@@ -230,8 +229,7 @@ START_TEST(files_without_a_driver_are_told_together)
     plant_unbound("/dev/nvidia1");
     machine_install("libnvidia-opencl.so.1", "nvidia.icd");
     another_gpu("0x10de\n", "nvidia", "its device files cannot be opened", "beside them");
-    doctor_expect("problem", "device_file_closed", "/dev/nvidia0, /dev/nvidia1 (mode 666",
-                  "load nvidia by modprobe");
+    doctor_expect("problem", "device_file_closed", "/dev/nvidia0, /dev/nvidia1 (mode 666", "load nvidia by modprobe");
     doctor_expect("problem", "device_file_closed", "no kernel driver is bound behind it (ENXIO)", "dmesg");
 }
 END_TEST
@@ -261,11 +259,9 @@ START_TEST(each_errno_has_its_meaning)
         bool in_container;
         const char *path, *means, *todo;
     } cases[] = {
-        {EPERM, true, "/dev/nvidia0, /dev/nvidia1", "control group",
-         "--device /dev/nvidia0 (NVIDIA: --gpus all)"},
+        {EPERM, true, "/dev/nvidia0, /dev/nvidia1", "control group", "--device /dev/nvidia0 (NVIDIA: --gpus all)"},
         {EPERM, false, "/dev/kfd", "control group", "DeviceAllow=/dev/kfd rw"},
-        {ENODEV, false, "/dev/kfd", "no kernel driver is bound behind it (ENODEV)",
-         "load amdgpu by modprobe"},
+        {ENODEV, false, "/dev/kfd", "no kernel driver is bound behind it (ENODEV)", "load amdgpu by modprobe"},
         {ENXIO, false, "/dev/dri/renderD128", "(ENXIO)", "amdgpu, i915, xe or nouveau"},
         {ENXIO, false, "/dev/nvidia-uvm", "(ENXIO)", "load nvidia-uvm"},
         {EIO, false, "/dev/nvidia0", "does not answer its driver (EIO)", "restart the machine"},
@@ -327,8 +323,7 @@ START_TEST(linux_in_windows_has_no_card_of_its_own)
     ck_assert_ptr_null(doctor_find("no_gpu"));
     machine_let("HUSK_TEST_ICD=empty");
     machine_examine(6, "");
-    doctor_expect("note", "wsl_without_device", "/dev/dxg leads to the GPUs of Windows",
-                  "intel-opencl-icd (21.30");
+    doctor_expect("note", "wsl_without_device", "/dev/dxg leads to the GPUs of Windows", "intel-opencl-icd (21.30");
     ck_assert_ptr_null(doctor_find("render_node_without_device"));
     ck_assert_ptr_null(doctor_find("gpu_without_device"));
     machine_install("libigdrcl.so", "intel.icd");

@@ -36,8 +36,7 @@ static int run(const char *environment, const char *arguments)
 static void expect(const char *arguments, int code)
 {
     const int got = run("", arguments);
-    ck_assert_msg(got == code, "clbench %s: exit code %d instead of %d\n%.2000s", arguments, got, code,
-                  output);
+    ck_assert_msg(got == code, "clbench %s: exit code %d instead of %d\n%.2000s", arguments, got, code, output);
 }
 
 static void expect_said(const char *part)
@@ -57,8 +56,7 @@ static void expect_nothing_done(void)
         for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
             char name[64] = "";
             long count = 0;
-            if (sscanf(line, "calls %63s %ld", name, &count) == 2 &&
-                !strncmp(name, calls[i], strlen(calls[i])))
+            if (sscanf(line, "calls %63s %ld", name, &count) == 2 && !strncmp(name, calls[i], strlen(calls[i])))
                 ck_assert_msg(count == 0, "%s was called %ld times", name, count);
             if (i == 0 && !strcmp(name, "clGetPlatformIDs"))
                 listed += count;
@@ -73,8 +71,7 @@ START_TEST(run_names_cases_devices_baselines_and_time)
 {
     expect("run gemm m=64..256*2 n=64 k=64 --baseline none --dry-run", 0);
     expect_said("3 cases would be measured, on\n  0:0  ");
-    expect_said(
-        "against no baseline\n  gemm m=64 n=64 k=64\n  gemm m=128 n=64 k=64\n  gemm m=256 n=64 k=64\n");
+    expect_said("against no baseline\n  gemm m=64 n=64 k=64\n  gemm m=128 n=64 k=64\n  gemm m=256 n=64 k=64\n");
     expect_said("It would take about ");
     expect_said("Nothing was run.");
     const bool has_ref = bench_contender_find("ref") != NULL; // built with baselines
@@ -147,9 +144,9 @@ START_TEST(a_missing_gpu_is_said)
 {
 #ifdef HUSK_TEST_MISSING_GPU
     static const char wanted[] = "warning: this machine has an NVIDIA GPU (/dev/nvidia0) that OpenCL does not show";
-    static const char *const commands[] = {
-        "verify softmax outer=1 axis=5 --variant rows -n", "run softmax outer=1 axis=5 --baseline none -n",
-        "run softmax outer=1 axis=5 -d all -n", "tune softmax outer=1 axis=5 -n"};
+    static const char *const commands[] = {"verify softmax outer=1 axis=5 --variant rows -n",
+                                           "run softmax outer=1 axis=5 --baseline none -n",
+                                           "run softmax outer=1 axis=5 -d all -n", "tune softmax outer=1 axis=5 -n"};
     const char *const preload = "LD_PRELOAD=\"$LD_PRELOAD:" HUSK_TEST_MISSING_GPU "\"";
     run(preload, "verify softmax outer=1 axis=5");
     if (!strstr(output, wanted)) // there is a GPU, and it is shown

@@ -106,8 +106,8 @@ START_TEST(a_run_names_the_case_and_goes_on)
     ck_assert_uint_eq(json_array_size(rows), 2);
     ck_assert_str_eq(text_of(json_array_get(rows, 0), "case"), ENDLESS);
     ck_assert_str_eq(text_of(json_array_get(rows, 0), "state"), "timeout");
-    ck_assert_msg(strstr(text_of(json_array_get(rows, 0), "reason"), "while running for the first time") != NULL,
-                  "%s", text_of(json_array_get(rows, 0), "reason"));
+    ck_assert_msg(strstr(text_of(json_array_get(rows, 0), "reason"), "while running for the first time") != NULL, "%s",
+                  text_of(json_array_get(rows, 0), "reason"));
     ck_assert_str_eq(text_of(json_array_get(rows, 1), "case"), SOUND);
     ck_assert_str_eq(text_of(json_array_get(rows, 1), "state"), "ok");
     json_decref(document);

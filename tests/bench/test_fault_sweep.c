@@ -95,8 +95,7 @@ static bool begin(subject *s)
     const bench_prepare_options options = {.form = s->form};
     ck_assert_msg(bench_contender_husk.open(&open, &session, reason) == BENCH_OK, "%s", reason);
     s->session = session;
-    const bench_answer answer =
-        bench_contender_husk.prepare(session, &s->c, &s->data, &options, &s->state, reason);
+    const bench_answer answer = bench_contender_husk.prepare(session, &s->c, &s->data, &options, &s->state, reason);
     ck_assert_msg(answer == BENCH_OK || answer == BENCH_UNSUPPORTED, "%s: %s", s->text, reason);
     if (answer != BENCH_OK)
         close_session(s);
@@ -166,10 +165,10 @@ static void expect_explained(const subject *s, const fault *f, long number, cons
                   "%s: %s at %ld (%s) answers %s: %s", s->text, f->name, number, call ? call : "",
                   husk_status_name(error->status), error->text);
     if (call) {
-        ck_assert_msg(strstr(error->text, call) && strstr(error->text, f->name),
-                      "%s: %s of %s (%ld) is told as: %s", s->text, f->name, call, number, error->text);
-        ck_assert_msg(error->opencl_code == f->code, "%s: %s of %s (%ld): opencl_code is %d: %s", s->text,
-                      f->name, call, number, (int)error->opencl_code, error->text);
+        ck_assert_msg(strstr(error->text, call) && strstr(error->text, f->name), "%s: %s of %s (%ld) is told as: %s",
+                      s->text, f->name, call, number, error->text);
+        ck_assert_msg(error->opencl_code == f->code, "%s: %s of %s (%ld): opencl_code is %d: %s", s->text, f->name,
+                      call, number, (int)error->opencl_code, error->text);
     } else
         ck_assert_msg(strstr(error->text, "memory") && error->opencl_code == 0,
                       "%s: an allocation (%ld) is told as: %s (%d)", s->text, number, error->text,
@@ -180,8 +179,8 @@ static void expect_explained(const subject *s, const fault *f, long number, cons
                       (is_of_parts || strncmp(error->text + 5, op, strlen(op)) == 0 ||
                        strncmp(error->text, "husk_queue_finish:", 18) == 0),
                   "%s: the text begins without the public call: %s", s->text, error->text);
-    ck_assert_msg(husk_context_status(s->session->context) == HUSK_OK, "%s: %s at %ld lost the context",
-                  s->text, f->name, number);
+    ck_assert_msg(husk_context_status(s->session->context) == HUSK_OK, "%s: %s at %ld lost the context", s->text,
+                  f->name, number);
 }
 
 // One fault in one run. False where the run was over before.
@@ -256,8 +255,8 @@ static void sweep_cold(subject *s, int number_of_case)
 
 enum { MOST_CASES = 6000, TEXT = BENCH_CASE_TEXT + 80 };
 static char cases[MOST_CASES][TEXT]; // "CASE --variant NAME"
-static char keys[MOST_CASES][160];   // "OPERATOR DIRECTION NAME"
-static int rows[MOST_CASES];         // the length of "OPERATOR DIRECTION "
+static char keys[MOST_CASES][160]; // "OPERATOR DIRECTION NAME"
+static int rows[MOST_CASES]; // the length of "OPERATOR DIRECTION "
 static bool is_spare[MOST_CASES];
 static bool is_swept[MOST_CASES], is_swept_cold[MOST_CASES];
 static int case_count;
@@ -357,8 +356,7 @@ static void list_cases(const char *path, bool spare)
 static bool is_of_engine(const char *variant)
 {
     const size_t length = strcspn(variant, ":");
-    return (length == 6 && strncmp(variant, "matrix", 6) == 0) ||
-           (length == 3 && strncmp(variant, "amx", 3) == 0);
+    return (length == 6 && strncmp(variant, "matrix", 6) == 0) || (length == 3 && strncmp(variant, "amx", 3) == 0);
 }
 
 // A device's own engine, or else a soft one; none that the variant does not need, since others are chosen beside it.
@@ -409,8 +407,7 @@ START_TEST(every_fault_is_answered)
             is_swept_cold[_i] = true;
             sweep_cold(&s, _i);
         }
-        printf("%s: %ld cold, %ld warm\n", s.text, cold.points - before_cold.points,
-               warm.points - before_warm.points);
+        printf("%s: %ld cold, %ld warm\n", s.text, cold.points - before_cold.points, warm.points - before_warm.points);
         fflush(stdout);
     }
     bench_data_free(&s.c, &s.data);
@@ -461,8 +458,7 @@ START_TEST(every_row_was_swept)
             }
         }
     printf("variants: %d swept, %d exceptions, %d missed\n", swept, excepted, missed);
-    ck_assert_msg(missed == 0, "%d variants were not swept: the cases here or the exceptions want one more",
-                  missed);
+    ck_assert_msg(missed == 0, "%d variants were not swept: the cases here or the exceptions want one more", missed);
 }
 END_TEST
 

@@ -201,8 +201,8 @@ END_TEST
 static void expect(const char *arguments, int code, const char *part)
 {
     char command[1000];
-    snprintf(command, sizeof command, "cd %s && OCL_ICD_VENDORS=/nonexistent '%s' %s 2>&1 < /dev/null",
-             folder, HUSK_CLBENCH, arguments);
+    snprintf(command, sizeof command, "cd %s && OCL_ICD_VENDORS=/nonexistent '%s' %s 2>&1 < /dev/null", folder,
+             HUSK_CLBENCH, arguments);
     FILE *pipe = popen(command, "r");
     ck_assert_ptr_nonnull(pipe);
     output[fread(output, 1, sizeof output - 1, pipe)] = '\0';

@@ -91,8 +91,7 @@ END_TEST
 START_TEST(version_1_has_its_own_names)
 {
     put("/sys/devices/system/cpu/online", "0-15\n");
-    put("/proc/self/cgroup",
-        "4:cpu,cpuacct:/docker/x\n3:cpuset:/docker/x\n2:memory:/docker/x\n1:name=systemd:/\n");
+    put("/proc/self/cgroup", "4:cpu,cpuacct:/docker/x\n3:cpuset:/docker/x\n2:memory:/docker/x\n1:name=systemd:/\n");
     put("/sys/fs/cgroup/cpu,cpuacct/docker/x/cpu.cfs_quota_us", "350000\n");
     put("/sys/fs/cgroup/cpu,cpuacct/docker/x/cpu.cfs_period_us", "100000\n");
     put("/sys/fs/cgroup/cpuset/docker/x/cpuset.cpus", "2-3,8,10-12\n");

@@ -29,9 +29,8 @@ static const char *const clean = "HUSK_TEST_BUILDS= HUSK_LIMITS=max_allocation=6
 static int run(const char *environment, const char *faults, const char *arguments)
 {
     char command[4096];
-    snprintf(command, sizeof command,
-             "%s %s %s OPENCL_LAYERS='%s' HUSK_TEST_FAULTS='%s' '%s' %s 2>&1 < /dev/null", mark, clean,
-             environment, HUSK_TEST_LAYER, faults, HUSK_CLBENCH, arguments);
+    snprintf(command, sizeof command, "%s %s %s OPENCL_LAYERS='%s' HUSK_TEST_FAULTS='%s' '%s' %s 2>&1 < /dev/null",
+             mark, clean, environment, HUSK_TEST_LAYER, faults, HUSK_CLBENCH, arguments);
     FILE *pipe = popen(command, "r");
     ck_assert_ptr_nonnull(pipe);
     size_t size = fread(output, 1, sizeof output - 1, pipe);
@@ -43,8 +42,7 @@ static int run(const char *environment, const char *faults, const char *argument
 static void expect(const char *environment, const char *faults, const char *arguments, int code)
 {
     int got = run(environment, faults, arguments);
-    ck_assert_msg(got == code, "clbench %s: exit code %d instead of %d\n%.4000s", arguments, got, code,
-                  output);
+    ck_assert_msg(got == code, "clbench %s: exit code %d instead of %d\n%.4000s", arguments, got, code, output);
 }
 
 static void expect_said(const char *part)
@@ -102,10 +100,9 @@ static const char *text_of(const json_t *object, const char *key)
 static bool loader_has_layers(void)
 {
     char command[2048];
-    snprintf(
-        command, sizeof command,
-        "HUSK_TEST_BUILDS= OPENCL_LAYERS='%s' HUSK_TEST_FAULTS=nonsense '%s' devices > /dev/null 2>&1 < /dev/null",
-        HUSK_TEST_LAYER, HUSK_CLBENCH);
+    snprintf(command, sizeof command,
+             "HUSK_TEST_BUILDS= OPENCL_LAYERS='%s' HUSK_TEST_FAULTS=nonsense '%s' devices > /dev/null 2>&1 < /dev/null",
+             HUSK_TEST_LAYER, HUSK_CLBENCH);
     return system(command) != 0;
 }
 
@@ -129,8 +126,7 @@ START_TEST(every_fault_costs_its_row_and_no_other)
     char arguments[400];
     // The layer by itself does no harm, and the caches are warm afterwards: the limit below is then for the hang.
     expect("", "", "run --quick --baseline none " CASES, 0);
-    snprintf(arguments, sizeof arguments, "run --quick --max-time 12s --baseline none --json %s " CASES,
-             path);
+    snprintf(arguments, sizeof arguments, "run --quick --max-time 12s --baseline none --json %s " CASES, path);
     expect("",
            "hang clFinish after=softmax; crash clEnqueueNDRangeKernel kernel=pool;"
            "corrupt clEnqueueReadBuffer after=activation; fail=-4 clCreateBuffer over=20000000",
@@ -142,8 +138,7 @@ START_TEST(every_fault_costs_its_row_and_no_other)
         ck_assert_str_eq(text_of(row, "op"), planted[i].op);
         ck_assert_msg(!strcmp(text_of(row, "state"), planted[i].state), "%s: %s: %s", planted[i].op,
                       text_of(row, "state"), text_of(row, "reason"));
-        ck_assert_msg(strstr(text_of(row, "reason"), planted[i].reason) != NULL, "%s",
-                      text_of(row, "reason"));
+        ck_assert_msg(strstr(text_of(row, "reason"), planted[i].reason) != NULL, "%s", text_of(row, "reason"));
         char again[200];
         snprintf(again, sizeof again, "again: clbench run %s\n", text_of(row, "case"));
         ck_assert_msg((strstr(output, again) == NULL) == !strcmp(planted[i].state, "ok"), "%.4000s", output);
@@ -229,14 +224,12 @@ END_TEST
 START_TEST(what_is_too_fast_is_suspect)
 {
     char arguments[200];
-    snprintf(arguments, sizeof arguments, "run --quick --baseline none softmax outer=64 axis=1024 --json %s",
-             path);
+    snprintf(arguments, sizeof arguments, "run --quick --baseline none softmax outer=64 axis=1024 --json %s", path);
     expect("", "delay=10 clFinish after=husk_bench", arguments, 1);
     expect_said("suspect");
     json_t *document = read_result();
     const json_t *row = json_array_get(json_object_get(document, "results"), 0);
-    ck_assert_msg(strstr(text_of(row, "reason"), "measured cache bandwidth") != NULL, "%s",
-                  text_of(row, "reason"));
+    ck_assert_msg(strstr(text_of(row, "reason"), "measured cache bandwidth") != NULL, "%s", text_of(row, "reason"));
     json_decref(document);
 }
 END_TEST
@@ -272,8 +265,7 @@ START_TEST(no_worker_outlives_its_parent)
     if (pid == 0) {
         if (!freopen("/dev/null", "w", stdout) || dup2(STDOUT_FILENO, STDERR_FILENO) < 0)
             _exit(98);
-        execl(HUSK_CLBENCH, "clbench", "run", "--quick", "--baseline", "none", "activation", "count=100",
-              NULL);
+        execl(HUSK_CLBENCH, "clbench", "run", "--quick", "--baseline", "none", "activation", "count=100", NULL);
         _exit(99);
     }
     unsetenv("HUSK_TEST_MARK");
@@ -293,8 +285,7 @@ END_TEST
 START_TEST(all_devices_are_measured_in_one_run)
 {
     char arguments[200];
-    snprintf(arguments, sizeof arguments, "run -d all --quick --baseline none activation count=100 --json %s",
-             path);
+    snprintf(arguments, sizeof arguments, "run -d all --quick --baseline none activation count=100 --json %s", path);
     expect("POCL_DEVICES='pthread basic'", "", arguments, 0);
     json_t *document = read_result(), *rows = json_object_get(document, "results");
     const json_t *devices = json_object_get(document, "devices");

@@ -63,8 +63,7 @@ static size_t lines_of(size_t *fields)
             commas += *line == ',' && !quoted;
         }
         next++;
-        ck_assert_msg(lines == 0 || commas == *fields, "line %zu has %zu fields, not %zu", lines, commas,
-                      *fields);
+        ck_assert_msg(lines == 0 || commas == *fields, "line %zu has %zu fields, not %zu", lines, commas, *fields);
         *fields = commas;
         lines++;
     }
@@ -209,9 +208,9 @@ START_TEST(the_summary_has_each_device_apart)
         bench_results_device(&results, d,
                              json_pack("{s:s, s:s, s:s}", "platform", "p", "name", d ? "b" : "a", "driver", "1"),
                              json_pack("{s:s}", "source", "wall"));
-        bench_results_add(&results, json_pack("{s:s, s:s, s:s, s:[{s:s, s:f}]}", "case", "softmax outer=2 axis=3",
-                                              "op", "softmax", "state", "ok", "baselines", "name", "onednn",
-                                              "speedup", d ? 8.0 : 2.0));
+        bench_results_add(&results,
+                          json_pack("{s:s, s:s, s:s, s:[{s:s, s:f}]}", "case", "softmax outer=2 axis=3", "op",
+                                    "softmax", "state", "ok", "baselines", "name", "onednn", "speedup", d ? 8.0 : 2.0));
         bench_results_finish(&results, d == 1);
         const json_t *summary = json_object_get(results.root, "summary"), *each = json_object_get(summary, "devices");
         ck_assert_int_eq(json_integer_value(json_object_get(json_object_get(summary, "counts"), "ok")), (int)d + 1);
@@ -248,10 +247,10 @@ static json_t *rows_of(const char *suite_name, const char *dtype)
         bench_case c;
         snprintf(line, sizeof line, "%s%s%s", suite.entries[i].c.canonical, *dtype ? " dtype=" : "", dtype);
         ck_assert(bench_case_parse(line, &c, reason));
-        json_array_append_new(rows, json_pack("{s:s, s:s, s:s, s:i, s:{s:f}, s:[{s:s, s:f}]}", "case",
-                                              c.canonical, "state", "ok", "dtype", *dtype ? dtype : "f32",
-                                              "device", 0, "time", "median_ns", 1e6 * (i == 3 ? 10 : 1),
-                                              "baselines", "name", "onednn", "speedup", 0.5));
+        json_array_append_new(rows,
+                              json_pack("{s:s, s:s, s:s, s:i, s:{s:f}, s:[{s:s, s:f}]}", "case", c.canonical, "state",
+                                        "ok", "dtype", *dtype ? dtype : "f32", "device", 0, "time", "median_ns",
+                                        1e6 * (i == 3 ? 10 : 1), "baselines", "name", "onednn", "speedup", 0.5));
     }
     bench_suite_free(&suite);
     return rows;
@@ -268,11 +267,9 @@ START_TEST(a_network_is_the_sum_of_its_layers)
     ck_assert_double_eq(layers, 57);
     ck_assert_double_eq_tol(bench_number_of(n, "seconds"), (layers + 3 * 9) * 1e-3, 1e-9);
     ck_assert_double_eq_tol(bench_number_of(n, "per_second"), 1e3 / (layers + 3 * 9), 1e-6);
-    ck_assert_double_eq_tol(bench_number_of(n, "best_rival_seconds"), 0.5 * bench_number_of(n, "seconds"),
-                            1e-9);
+    ck_assert_double_eq_tol(bench_number_of(n, "best_rival_seconds"), 0.5 * bench_number_of(n, "seconds"), 1e-9);
     ck_assert_uint_eq(json_array_size(top), 5);
-    ck_assert_str_eq(bench_text_of(json_array_get(top, 0), "case"),
-                     bench_text_of(json_array_get(rows, 3), "case"));
+    ck_assert_str_eq(bench_text_of(json_array_get(top, 0), "case"), bench_text_of(json_array_get(rows, 3), "case"));
     ck_assert_double_eq_tol(bench_number_of(json_array_get(top, 0), "ns"), 3e7, 1);
     FILE *file = fopen("/dev/null", "w");
     bench_networks_print(networks, file);
@@ -315,11 +312,8 @@ START_TEST(every_suite_of_a_network_has_its_networks)
     static const struct {
         const char *suite, *dtype;
         size_t networks;
-    } known[] = {{"vgg16", "", 2},
-                 {"mobilenetv2", "f16", 1},
-                 {"bert", "", 4},
-                 {"llama", "bf16", 6},
-                 {"standard", "", 0}};
+    } known[] = {
+        {"vgg16", "", 2}, {"mobilenetv2", "f16", 1}, {"bert", "", 4}, {"llama", "bf16", 6}, {"standard", "", 0}};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         json_t *rows = rows_of(known[i].suite, known[i].dtype), *networks = bench_networks(rows, 0);
         ck_assert_msg(json_array_size(networks) == known[i].networks, "%s: %zu", known[i].suite,

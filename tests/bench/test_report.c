@@ -60,8 +60,7 @@ static void check_page(void)
             ck_assert_uint_gt(depth, 0);
             depth--;
             ck_assert_msg(length == lengths[depth] && !strncmp(name, open[depth], length),
-                          "</%.*s> closes <%.*s>: %.60s", (int)length, name, (int)lengths[depth], open[depth],
-                          at);
+                          "</%.*s> closes <%.*s>: %.60s", (int)length, name, (int)lengths[depth], open[depth], at);
         } else if (!is_empty) {
             ck_assert_uint_lt(depth, 64);
             open[depth] = name;
@@ -179,8 +178,7 @@ START_TEST(a_result_cannot_put_markup_into_it)
     json_t *root = document("cpu_result.json"), *device = json_object_get(root, "device");
     json_t *row = json_array_get(json_object_get(root, "results"), 0),
            *baseline = json_array_get(json_object_get(row, "baselines"), 0);
-    static const char *const of_device[] = {"name", "platform", "driver"}, *const of_row[] = {"case", "op",
-                                                                                              "variant",
+    static const char *const of_device[] = {"name", "platform", "driver"}, *const of_row[] = {"case", "op", "variant",
                                                                                               "reason"};
     json_object_del(root, "devices");
     for (size_t i = 0; i < sizeof of_device / sizeof *of_device; i++)
@@ -240,8 +238,7 @@ static void expect(const char *arguments, int code, const char *part)
 {
     static char output[1 << 16];
     char command[1500];
-    snprintf(command, sizeof command, "OCL_ICD_VENDORS=/nonexistent '%s' %s 2>&1 < /dev/null", HUSK_CLBENCH,
-             arguments);
+    snprintf(command, sizeof command, "OCL_ICD_VENDORS=/nonexistent '%s' %s 2>&1 < /dev/null", HUSK_CLBENCH, arguments);
     FILE *pipe = popen(command, "r");
     ck_assert_ptr_nonnull(pipe);
     output[fread(output, 1, sizeof output - 1, pipe)] = '\0';

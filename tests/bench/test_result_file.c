@@ -76,8 +76,8 @@ START_TEST(every_kept_result_is_one)
         json_t *document = bench_result_read(found.gl_pathv[i], reason), *schema = bench_result_schema();
         bench_fault fault;
         ck_assert_msg(document != NULL, "%s", reason);
-        ck_assert_msg(bench_schema_names_all(schema, document, &fault), "%s: %s: %s", found.gl_pathv[i],
-                      fault.place, fault.rule);
+        ck_assert_msg(bench_schema_names_all(schema, document, &fault), "%s: %s: %s", found.gl_pathv[i], fault.place,
+                      fault.rule);
         json_decref(document);
         json_decref(schema);
         check_outside(found.gl_pathv[i]);
@@ -98,8 +98,7 @@ static void check_words(const json_t *schema, bool names_members)
     {
         char word[80];
         snprintf(word, sizeof word, " %s ", key);
-        ck_assert_msg(names_members || strstr(known, word) != NULL, "json_schema.c does not know \"%s\"",
-                      key);
+        ck_assert_msg(names_members || strstr(known, word) != NULL, "json_schema.c does not know \"%s\"", key);
         if (json_is_object(value))
             check_words(value, !names_members && (!strcmp(key, "properties") || !strcmp(key, "$defs")));
     }
@@ -140,8 +139,7 @@ static void refuse(const char *where, json_t *value, const char *words)
     json_t *document = small_document(3);
     put(document, where, value);
     ck_assert_msg(!bench_result_check(document, "the.json", reason), "%s: %s", where, words);
-    ck_assert_msg(!strncmp(reason, "the.json: ", 10) && strstr(reason, words), "'%s' is not in: %s", words,
-                  reason);
+    ck_assert_msg(!strncmp(reason, "the.json: ", 10) && strstr(reason, words), "'%s' is not in: %s", words, reason);
     json_decref(document);
 }
 
@@ -155,19 +153,16 @@ START_TEST(what_is_wrong_is_named_with_its_place)
     refuse("results.1.case", json_integer(7), "results[1].case: a text is wanted, not 7");
     refuse("results.1.state", json_string("fine"), "one of \"ok\", \"unsupported\"");
     refuse("results.2.time.median_ns", json_string("12"), "results[2].time.median_ns: a number is wanted");
-    refuse("results.2.time.median_ns", json_real(-1),
-           "results[2].time.median_ns: at least 0 is wanted, not -1");
+    refuse("results.2.time.median_ns", json_real(-1), "results[2].time.median_ns: at least 0 is wanted, not -1");
     refuse("results.2.time.median_ns", json_real(1e300), "at most 1e+18 is wanted, not 1e+300");
     refuse("results.2.time.samples_ns.0", json_null(), "results[2].time.samples_ns[0]: a number is wanted");
     refuse("results.2.time.samples_ns", json_array(), "samples_ns: a list of another length is wanted");
     refuse("results.2.time.n", json_real(3), "results[2].time.n: a whole number is wanted, not 3");
-    refuse("results.0.baselines.0.forms.0.time.n", json_integer(100000),
-           "results[0].baselines[0].forms[0]: n is not");
+    refuse("results.0.baselines.0.forms.0.time.n", json_integer(100000), "results[0].baselines[0].forms[0]: n is not");
     refuse("device.peaks.copy.3.bytes", json_integer(0), "device.peaks.copy[3].bytes: more than 0 is wanted");
     refuse("device.peaks", json_true(), "device.peaks: an object or null is wanted, not true");
     refuse("started", json_string("yesterday"), "started: a text of another length");
-    refuse("summary.counts.ok", json_string("\033[31m"),
-           "summary.counts.ok: a whole number is wanted, not \" [31m\"");
+    refuse("summary.counts.ok", json_string("\033[31m"), "summary.counts.ok: a whole number is wanted, not \" [31m\"");
 }
 END_TEST
 
@@ -189,8 +184,7 @@ START_TEST(what_a_schema_cannot_say_is_checked)
     json_decref(document);
     refuse("results.1.time.processes.0.n", json_integer(100), "its processes have more samples than samples_ns");
     refuse("results.1.time.processes.2.median_ns", json_real(1), "a process' median_ns is not the median");
-    refuse("results.1.sentinels",
-           json_pack("[{s:f, s:n, s:i}]", "before_gflops", 1.0, "after_gflops", "samples", 1),
+    refuse("results.1.sentinels", json_pack("[{s:f, s:n, s:i}]", "before_gflops", 1.0, "after_gflops", "samples", 1),
            "are not together as many as its n");
 }
 END_TEST
@@ -200,8 +194,7 @@ static void refuse_bytes(const char *bytes, size_t size, const char *words)
     make_path();
     write_file(path, bytes, size);
     ck_assert_ptr_null(bench_result_read(path, reason));
-    ck_assert_msg(!strncmp(reason, path, strlen(path)) && strstr(reason, words), "'%s' is not in: %s", words,
-                  reason);
+    ck_assert_msg(!strncmp(reason, path, strlen(path)) && strstr(reason, words), "'%s' is not in: %s", words, reason);
     remove_path();
 }
 
@@ -409,8 +402,7 @@ START_TEST(thousands_of_damaged_files_are_read_or_refused)
         if (read)
             use(read);
         else
-            ck_assert_msg(!strncmp(reason, path, strlen(path)) && strlen(reason) > strlen(path) + 5, "%s",
-                          reason);
+            ck_assert_msg(!strncmp(reason, path, strlen(path)) && strlen(reason) > strlen(path) + 5, "%s", reason);
         json_decref(read);
     }
     ck_assert_int_gt(bad, 500);

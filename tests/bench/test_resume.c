@@ -76,17 +76,17 @@ static json_t *device_extra(void *session, const char *what, json_t *request)
 {
     (void)session;
     if (!strcmp(what, "hello"))
-        return json_pack("{s:s, s:[], s:[], s:{s:s, s:s, s:s, s:s, s:{s:s, s:b, s:i}}}", "status", "HUSK_OK",
-                         "devices", "notes", "device", "platform", "Fake", "name", *wish ? wish : "Host", "driver",
-                         driver(), "version", "OpenCL 1.2", "traits", "class", "CPU",
-                         "is_cpu", 1, "compute_units", atoi(environment("FAKE_UNITS", "1")));
+        return json_pack("{s:s, s:[], s:[], s:{s:s, s:s, s:s, s:s, s:{s:s, s:b, s:i}}}", "status", "HUSK_OK", "devices",
+                         "notes", "device", "platform", "Fake", "name", *wish ? wish : "Host", "driver", driver(),
+                         "version", "OpenCL 1.2", "traits", "class", "CPU", "is_cpu", 1, "compute_units",
+                         atoi(environment("FAKE_UNITS", "1")));
     if (!strcmp(what, "peaks") && *environment("FAKE_PEAKS", ""))
         return json_pack("{s:s, s:s}", "answer", "error", "reason", "busy");
     if (!strcmp(what, "peaks") && *environment("FAKE_WAITS", "") && !json_object_get(request, "part"))
         wait_for_ever();
     if (!strcmp(what, "peaks"))
-        return json_pack("{s:s, s:f, s:f, s:f, s:[{s:f, s:f}]}", "answer", "ok", "fma_gflops", 1e6,
-                         "launch_ns", 1e3, "trust_ratio", 1.0, "copy", "bytes", 1e5, "gbytes_per_s",
+        return json_pack("{s:s, s:f, s:f, s:f, s:[{s:f, s:f}]}", "answer", "ok", "fma_gflops", 1e6, "launch_ns", 1e3,
+                         "trust_ratio", 1.0, "copy", "bytes", 1e5, "gbytes_per_s",
                          *environment("FAKE_WAITS", "") == 'p' ? 1e-9 : 1e6);
     if (!strcmp(what, "kernels"))
         return json_pack("{s:s, s:s}", "answer", "ok", "kernels", environment("FAKE_KERNELS", "1"));
@@ -251,10 +251,9 @@ static void expect_whole(void)
         ck_assert_msg(found == 1, "%s: %zu rows", line, found);
     }
     ck_assert(json_is_string(json_object_get(document, "finished")));
-    ck_assert_int_eq(json_integer_value(
-                         json_object_get(json_object_get(json_object_get(document, "summary"), "counts"),
-                                         "ok")),
-                     CASES);
+    ck_assert_int_eq(
+        json_integer_value(json_object_get(json_object_get(json_object_get(document, "summary"), "counts"), "ok")),
+        CASES);
     ck_assert_uint_eq(json_array_size(json_object_get(document, "devices")), 1);
     json_decref(document);
 }
@@ -476,8 +475,8 @@ END_TEST
 // The first call is of what the row was measured with. (This device computes by no variant that was not named.)
 START_TEST(the_first_call_is_of_the_variant_that_was_asked_for)
 {
-    const char *const arguments[] = {"clbench", "run",    "--quick", "activation", "count=9", "--variant", "vector",
-                                     "--json",  result,   "--baseline", "none",    "--compile", NULL};
+    const char *const arguments[] = {"clbench", "run",  "--quick",    "activation", "count=9",   "--variant", "vector",
+                                     "--json",  result, "--baseline", "none",       "--compile", NULL};
     setenv("FAKE_NAME", "obeys", 1);
     ck_assert_int_eq(wait_for(start(arguments)), BENCH_EXIT_OK);
     json_t *document = read_result();
@@ -538,18 +537,15 @@ START_TEST(rows_with_rounds_missing_are_measured_again)
     ck_assert_int_eq(wait_for(pid), 143);
     expect_said("  right  "); // the rows that are begun are printed, too
     json_t *document = read_result();
-    ck_assert_int_lt(json_integer_value(
-                         json_object_get(json_array_get(json_object_get(document, "results"), 0), "rounds")),
-                     2);
+    ck_assert_int_lt(
+        json_integer_value(json_object_get(json_array_get(json_object_get(document, "results"), 0), "rounds")), 2);
     json_decref(document);
     ck_assert_int_eq(resume(), BENCH_EXIT_OK);
     expect_whole();
     document = read_result();
     for (size_t i = 0; i < CASES; i++)
-        ck_assert_int_eq(json_integer_value(
-                             json_object_get(json_array_get(json_object_get(document, "results"), i),
-                                             "rounds")),
-                         2);
+        ck_assert_int_eq(
+            json_integer_value(json_object_get(json_array_get(json_object_get(document, "results"), i), "rounds")), 2);
     json_decref(document);
 }
 END_TEST
@@ -712,7 +708,7 @@ END_TEST
 // Killed within the second device, a run goes on there, and leaves the first as it is.
 START_TEST(devices_are_gone_on_with_one_by_one)
 {
-    const char *const arguments[] = {"clbench", "run",    "--quick", "--budget", "0",  "--baseline", "none", "--file",
+    const char *const arguments[] = {"clbench", "run",    "--quick", "--budget", "0",   "--baseline", "none", "--file",
                                      cases,     "--json", result,    "-d",       "one", "-d",         "two",  NULL};
     pid_t pid = start(arguments);
     wait_for_rows(CASES + 2);
@@ -748,8 +744,8 @@ static void write_result(const char *text)
 
 static int run_on(const char *first, const char *second)
 {
-    const char *const arguments[] = {"clbench", "run",    "--quick", "--budget", "0",  "--baseline", "none", "--file",
-                                     cases,     "--json", result,    "-d",       first, "-d",        second, NULL};
+    const char *const arguments[] = {"clbench", "run",    "--quick", "--budget", "0",   "--baseline", "none", "--file",
+                                     cases,     "--json", result,    "-d",       first, "-d",         second, NULL};
     return wait_for(start(arguments));
 }
 
@@ -851,8 +847,8 @@ END_TEST
 // Another version of a rival is another rival.
 START_TEST(rivals_have_to_be_the_same)
 {
-    const char *const arguments[] = {"clbench", "run", "--quick", "--budget", "0",  "--baseline", "ref",
-                                     "--file",  cases, "--json",  result,     NULL};
+    const char *const arguments[] = {"clbench", "run",    "--quick", "--budget", "0",    "--baseline",
+                                     "ref",     "--file", cases,     "--json",   result, NULL};
     kill_after_a_row(start(arguments));
     setenv("FAKE_NAME", "newer", 1);
     expect_refusal("baseline ref was Fake 1.0 good, and is Fake 1.0 newer");
@@ -918,8 +914,8 @@ static json_t *document_of(const char *cpu, json_int_t cores, int units, int is_
 static void expect_mixing(json_t *document, int units, int is_cpu, const char *part)
 {
     char reason[BENCH_REASON_TEXT] = "";
-    json_t *device = json_pack("{s:s, s:s, s:{s:i, s:b}}", "platform", "P", "name", "device", "traits",
-                               "compute_units", units, "is_cpu", is_cpu);
+    json_t *device = json_pack("{s:s, s:s, s:{s:i, s:b}}", "platform", "P", "name", "device", "traits", "compute_units",
+                               units, "is_cpu", is_cpu);
     ck_assert_int_eq(bench_resume_same_device(document, 0, device, reason), !*part);
     ck_assert_msg(strstr(reason, part) != NULL, "'%s' is not in '%s'", part, reason);
     json_decref(device);
@@ -975,8 +971,7 @@ int main(int argc, char **argv)
         // The cache of a first call's process is a folder of its own.
         if (*environment("FAKE_WAITS", "") == 'f' && strstr(environment("POCL_CACHE_DIR", ""), "/clbench-"))
             wait_for_ever();
-        return bench_worker_serve(
-            &(bench_worker_options){.contender = &fake_contender, .extra = device_extra});
+        return bench_worker_serve(&(bench_worker_options){.contender = &fake_contender, .extra = device_extra});
     }
     if (argc > 1) {
         bench_options options;

@@ -14,8 +14,8 @@ static json_t *form(const char *name, const char *state, double median)
 
 static json_t *row(const char *name, const char *op, const char *state, json_t *baselines)
 {
-    return json_pack("{s:s, s:s, s:s, s:{s:f}, s:o}", "case", name, "op", op, "state", state, "time",
-                     "median_ns", 100.0, "baselines", baselines);
+    return json_pack("{s:s, s:s, s:s, s:{s:f}, s:o}", "case", name, "op", op, "state", state, "time", "median_ns",
+                     100.0, "baselines", baselines);
 }
 
 // A gemm that oneDNN beats, one that the reference alone beats, one without rivals, one that is not right, and two
@@ -23,21 +23,20 @@ static json_t *row(const char *name, const char *op, const char *state, json_t *
 static json_t *make_rows(void)
 {
     json_t *rows = json_array();
-    json_array_append_new(rows,
-                          row("gemm a", "gemm", "ok",
-                              json_pack("[{s:s, s:f}, {s:s, s:f}, {s:s, s:n}]", "name", "onednn", "speedup",
-                                        0.5, "name", "blas", "speedup", 2.0, "name", "clblast", "speedup")));
+    json_array_append_new(rows, row("gemm a", "gemm", "ok",
+                                    json_pack("[{s:s, s:f}, {s:s, s:f}, {s:s, s:n}]", "name", "onednn", "speedup", 0.5,
+                                              "name", "blas", "speedup", 2.0, "name", "clblast", "speedup")));
     json_array_append_new(rows, row("gemm b", "gemm", "ok",
-                                    json_pack("[{s:s, s:f}, {s:s, s:f}]", "name", "blas", "speedup", 2.0,
-                                              "name", "ref", "speedup", 0.1)));
+                                    json_pack("[{s:s, s:f}, {s:s, s:f}]", "name", "blas", "speedup", 2.0, "name", "ref",
+                                              "speedup", 0.1)));
     json_array_append_new(rows, row("gemm c", "gemm", "ok", json_array()));
-    json_array_append_new(rows, row("gemm d", "gemm", "suspect",
-                                    json_pack("[{s:s, s:f}]", "name", "blas", "speedup", 0.01)));
+    json_array_append_new(rows,
+                          row("gemm d", "gemm", "suspect", json_pack("[{s:s, s:f}]", "name", "blas", "speedup", 0.01)));
     for (int i = 0; i < 2; i++)
-        json_array_append_new(rows, row(i ? "conv b" : "conv a", "conv", "ok",
-                                        json_pack("[{s:s, s:f, s:[o, o]}]", "name", "onednn", "speedup",
-                                                  i ? 2.0 : 1.0, "forms", form("auto", "ok", i ? 200 : 400),
-                                                  form("winograd", "ok", i ? 800 : 100))));
+        json_array_append_new(
+            rows, row(i ? "conv b" : "conv a", "conv", "ok",
+                      json_pack("[{s:s, s:f, s:[o, o]}]", "name", "onednn", "speedup", i ? 2.0 : 1.0, "forms",
+                                form("auto", "ok", i ? 200 : 400), form("winograd", "ok", i ? 800 : 100))));
     return rows;
 }
 

@@ -12,12 +12,11 @@
 
 static char picture[1 << 20];
 
-static json_t *row(const char *name, const char *op, const char *state, double flops, double bytes,
-                   double median)
+static json_t *row(const char *name, const char *op, const char *state, double flops, double bytes, double median)
 {
-    return json_pack("{s:s, s:s, s:s, s:s, s:f, s:f, s:f, s:{s:f}}", "case", name, "op", op, "state", state,
-                     "variant", "v", "executed_flops", flops, "bytes", bytes, "percent_of_peak", 50.0, "time",
-                     "median_ns", median);
+    return json_pack("{s:s, s:s, s:s, s:s, s:f, s:f, s:f, s:{s:f}}", "case", name, "op", op, "state", state, "variant",
+                     "v", "executed_flops", flops, "bytes", bytes, "percent_of_peak", 50.0, "time", "median_ns",
+                     median);
 }
 
 // Four that are right, two of them in one place, and six that are not to be drawn.
@@ -26,8 +25,8 @@ static json_t *document(void)
     json_t *copy = json_array(), *rows = json_array();
     const double bandwidths[] = {90, 100, 99, 60, 55, 11, 10};
     for (int i = 0; i < 7; i++)
-        json_array_append_new(copy, json_pack("{s:f, s:f}", "bytes", 32768.0 * (1 << (2 * i)), "gbytes_per_s",
-                                              bandwidths[i]));
+        json_array_append_new(
+            copy, json_pack("{s:f, s:f}", "bytes", 32768.0 * (1 << (2 * i)), "gbytes_per_s", bandwidths[i]));
     json_array_append_new(rows, row("gemm m=1 & <n>=\"2\"", "gemm", "ok", 2e6, 1e4, 4e4));
     json_array_append_new(rows, row("gemm m=1 n=2 k=3", "gemm", "ok", 2e6, 1e4, 4e4));
     json_array_append_new(rows, row("softmax outer=1 axis=2", "softmax", "ok", 5e4, 8e4, 1e4));
@@ -38,10 +37,9 @@ static json_t *document(void)
     json_array_append_new(rows, row("gemm of no bytes", "gemm", "ok", 2e6, 1e-300, 4e4)); // no axis has such a place
     json_array_append_new(rows, row("gemm of no end", "gemm", "ok", 2e6, 1e4, 1e300));
     json_array_append_new(rows, row("gemm backwards", "gemm", "ok", -2e6, -1e4, -4e4));
-    return json_pack("{s:s, s:s, s:s, s:{s:s, s:s, s:s, s:{s:f, s:o}}, s:o}", "schema", "clbench/1",
-                     "husk_version", "9", "started", "2026-01-02T03:04:05Z", "device", "name",
-                     "a <b> & \"c\"", "platform", "p", "driver", "1", "peaks", "fma_gflops", 100.0, "copy",
-                     copy, "results", rows);
+    return json_pack("{s:s, s:s, s:s, s:{s:s, s:s, s:s, s:{s:f, s:o}}, s:o}", "schema", "clbench/1", "husk_version",
+                     "9", "started", "2026-01-02T03:04:05Z", "device", "name", "a <b> & \"c\"", "platform", "p",
+                     "driver", "1", "peaks", "fma_gflops", 100.0, "copy", copy, "results", rows);
 }
 
 static void draw(const bench_roofline *roofline)
@@ -69,8 +67,7 @@ static void check_xml(void)
     size_t lengths[64], depth = 0;
     for (const char *at = picture; (at = strpbrk(at, "<&"));) {
         if (*at == '&') {
-            ck_assert_msg(!strncmp(at, "&lt;", 4) || !strncmp(at, "&gt;", 4) || !strncmp(at, "&amp;", 5),
-                          "%.40s", at);
+            ck_assert_msg(!strncmp(at, "&lt;", 4) || !strncmp(at, "&gt;", 4) || !strncmp(at, "&amp;", 5), "%.40s", at);
             at++;
             continue;
         }

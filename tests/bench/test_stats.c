@@ -147,11 +147,8 @@ END_TEST
 
 START_TEST(quick_stops_early)
 {
-    bench_stop_rule rule = {.min_samples = 10,
-                            .min_seconds = 0.1,
-                            .half_width = 0.01,
-                            .max_seconds = 15,
-                            .quick = true};
+    bench_stop_rule rule = {
+        .min_samples = 10, .min_seconds = 0.1, .half_width = 0.01, .max_seconds = 15, .quick = true};
     bench_progress p = {.seconds = 0.11};
     bench_summary s = narrow(4, 0.5);
     ck_assert_int_eq(bench_decide(&rule, &p, &s), BENCH_STOP_QUICK);

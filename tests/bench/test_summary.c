@@ -16,9 +16,8 @@ static json_t *root;
 
 static void setup(void)
 {
-    root = json_pack("{s:{s:f}, s:[{s:s, s:{s:f, s:b}, s:{s:f}}], s:[]}", "host", "cache", 32e6, "devices",
-                     "name", "device", "traits", "global_cache", 1e6, "is_cpu", 1, "peaks", "launch_ns",
-                     10000.0, "results");
+    root = json_pack("{s:{s:f}, s:[{s:s, s:{s:f, s:b}, s:{s:f}}], s:[]}", "host", "cache", 32e6, "devices", "name",
+                     "device", "traits", "global_cache", 1e6, "is_cpu", 1, "peaks", "launch_ns", 10000.0, "results");
     ck_assert_ptr_nonnull(root);
 }
 
@@ -31,9 +30,9 @@ static void add(const char *bound, double percent, double median_ns, double byte
 {
     json_array_append_new(json_object_get(root, "results"),
                           json_pack("{s:s, s:s, s:s, s:s, s:i, s:f, s:{s:f}, s:f, s:f, s:[]}", "case",
-                                    "softmax outer=1 axis=2", "op", "softmax", "state", "ok", "bound_by",
-                                    bound, "device", 0, "percent_of_peak", percent, "time", "median_ns",
-                                    median_ns, "bytes", bytes, "working_set", bytes, "baselines"));
+                                    "softmax outer=1 axis=2", "op", "softmax", "state", "ok", "bound_by", bound,
+                                    "device", 0, "percent_of_peak", percent, "time", "median_ns", median_ns, "bytes",
+                                    bytes, "working_set", bytes, "baselines"));
 }
 
 // What it prints; stdout is a file meanwhile.

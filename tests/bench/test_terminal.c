@@ -169,8 +169,8 @@ static void expect_lines_to_fit(int columns, const char *arguments)
     for (const char *line = output; *line;) {
         const size_t length = strcspn(line, "\r\n"), indent = strspn(line, " ");
         const bool is_word = indent + strcspn(line + indent, " \r\n") >= length; // which is not broken
-        ck_assert_msg(length <= (size_t)columns || is_word, "clbench %s on %d columns: %zu are wanted\n%.*s",
-                      arguments, columns, length, (int)length, line);
+        ck_assert_msg(length <= (size_t)columns || is_word, "clbench %s on %d columns: %zu are wanted\n%.*s", arguments,
+                      columns, length, (int)length, line);
         line += length;
         line += strspn(line, "\r\n");
     }

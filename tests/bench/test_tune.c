@@ -67,9 +67,8 @@ static void end(void)
 static json_t *entry(const char *problem, const char *state, const char *variant, const char *measured, double ns)
 {
     return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:f, s:f}", "device", "d", "platform",
-                     "p", "driver", "1", "family", "f", "op", "toy", "kernels", "k", "problem", problem, "class",
-                     "c", "state", state, "variant", variant, "measured", measured, "median_ns", ns,
-                     "predicted_ns", 100.0);
+                     "p", "driver", "1", "family", "f", "op", "toy", "kernels", "k", "problem", problem, "class", "c",
+                     "state", state, "variant", variant, "measured", measured, "median_ns", ns, "predicted_ns", 100.0);
 }
 
 static const char *variant_at(const json_t *entries, size_t i)

@@ -54,8 +54,7 @@ static void judge(const char *line, const char *name, bench_array *array, int64_
             husk_ref_store(&view, at, 0.0);
         }
         verdict = verify();
-        ck_assert_msg(!verdict.pass, "%s: %s without a patch at %d, %d is right", line, name, (int)row,
-                      (int)column);
+        ck_assert_msg(!verdict.pass, "%s: %s without a patch at %d, %d is right", line, name, (int)row, (int)column);
         for (int i = 0; i < rows * columns; i++)
             husk_ref_store(&view, (row + i / columns) * all_columns + column + i % columns, was[i]);
     }
@@ -75,17 +74,11 @@ START_TEST(gemm_gradients)
     };
     make(lines[_i]);
     const husk_gemm_params params = {.activation = the_case.act};
-    const husk_ref_array a = bench_ref_array(&data.x), b = bench_ref_array(&data.w),
-                         dy = bench_ref_array(&data.dy);
+    const husk_ref_array a = bench_ref_array(&data.x), b = bench_ref_array(&data.w), dy = bench_ref_array(&data.dy);
     const husk_ref_array x = bench_ref_array(&data.saved[0]), da = bench_ref_array(&output.y);
     const husk_ref_array db = bench_ref_array(&output.gradients[0]);
-    husk_ref_gemm_backward op = {.params = &params,
-                                 .alpha = (float)the_case.as.gemm.alpha,
-                                 .a = &a,
-                                 .b = &b,
-                                 .x = &x,
-                                 .dy = &dy,
-                                 .before = &da};
+    husk_ref_gemm_backward op = {
+        .params = &params, .alpha = (float)the_case.as.gemm.alpha, .a = &a, .b = &b, .x = &x, .dy = &dy, .before = &da};
     husk_ref_gemm_backward_run(&op, &da);
     op.wanted = HUSK_REF_GEMM_DB;
     op.before = &db;
@@ -106,8 +99,7 @@ START_TEST(conv_gradients)
     };
     make(lines[_i]);
     const husk_conv_params params = {.pad = {1, 1}};
-    const husk_ref_array x = bench_ref_array(&data.x), w = bench_ref_array(&data.w),
-                         dy = bench_ref_array(&data.dy);
+    const husk_ref_array x = bench_ref_array(&data.x), w = bench_ref_array(&data.w), dy = bench_ref_array(&data.dy);
     const husk_ref_array out = bench_ref_array(&output.y);
     if (the_case.dir == BENCH_BWD_DATA) {
         husk_ref_conv_backward_data op = {.params = &params, .w = &w, .dy = &dy};
@@ -139,11 +131,9 @@ END_TEST
 
 START_TEST(narrow_rows)
 {
-    static const char *const lines[] = {"gemm m=32 n=4096 k=160 dtype=bf16",
-                                        "gemm m=32 n=4096 k=160 dtype=f16"};
+    static const char *const lines[] = {"gemm m=32 n=4096 k=160 dtype=bf16", "gemm m=32 n=4096 k=160 dtype=f16"};
     make(lines[_i]);
-    const husk_ref_array a = bench_ref_array(&data.x), b = bench_ref_array(&data.w),
-                         c = bench_ref_array(&output.y);
+    const husk_ref_array a = bench_ref_array(&data.x), b = bench_ref_array(&data.w), c = bench_ref_array(&output.y);
     const husk_ref_gemm op = {.alpha = 1.0f, .a = &a, .b = &b, .c = &c};
     husk_ref_gemm_run(&op, &c);
     judge(lines[_i], "C", &output.y, 1, 4);

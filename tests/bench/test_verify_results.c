@@ -77,8 +77,7 @@ START_TEST(json_is_what_the_schema_says)
     json_t *document = json_load_file(json_path, 0, NULL), *schema = json_load_file(path, 0, NULL);
     ck_assert(json_is_object(document) && json_is_object(schema));
     ck_assert_msg(bench_schema_check(schema, document, &fault), "%s: %s", fault.place, fault.rule);
-    snprintf(command, sizeof command, "sh '%s' '%s' '%s'", HUSK_TESTS_DIR "/tools/check_schema.sh", path,
-             json_path);
+    snprintf(command, sizeof command, "sh '%s' '%s' '%s'", HUSK_TESTS_DIR "/tools/check_schema.sh", path, json_path);
     ck_assert_msg(system(command) == 0, "%s", command);
     const json_t *device = json_array_get(json_object_get(document, "devices"), 0),
                  *list = json_object_get(device, "results");

@@ -61,8 +61,10 @@ static json_t *fake_build(const json_t *request)
     const char *once = json_string_value(json_object_get(request, "once"));
     if (json_is_true(json_object_get(request, "launches")))
         dprintf(BENCH_WORKER_REPLIES, "{\"first_launch\": \"husk_fake of fake.cl\"}\n");
-    dprintf(BENCH_WORKER_REPLIES, "{\"first_launch\": \"husk_runtime_quirk of runtime/quirks.cl\"}\n"
-                                  "{\"building\": \"fake.cl\", \"mark\": \"%s\"}\n", building);
+    dprintf(BENCH_WORKER_REPLIES,
+            "{\"first_launch\": \"husk_runtime_quirk of runtime/quirks.cl\"}\n"
+            "{\"building\": \"fake.cl\", \"mark\": \"%s\"}\n",
+            building);
     const int file = once ? open(once, O_WRONLY | O_CREAT | O_EXCL, 0600) : -1;
     if (!once || file >= 0)
         raise(SIGABRT);
@@ -171,8 +173,8 @@ static void expect_state_of(const char *line, const char *name, bench_state stat
     bench_measure_row(&row, &options);
     ck_assert_msg(row.entrants[0].state == state, "%s: %s: %s", name, bench_state_text(row.entrants[0].state),
                   row.entrants[0].reason);
-    ck_assert_msg(strstr(row.entrants[0].reason, part) != NULL, "%s: '%s' lacks '%s'", name,
-                  row.entrants[0].reason, part);
+    ck_assert_msg(strstr(row.entrants[0].reason, part) != NULL, "%s: '%s' lacks '%s'", name, row.entrants[0].reason,
+                  part);
     bench_row_free(&row);
     bench_contestant_stop(&c);
 }
@@ -263,8 +265,7 @@ START_TEST(a_driver_that_cannot_be_ended_does_not_hang_the_parent)
     bench_contestant c = start("hangs");
     const pid_t pid = c.process.pid;
     char reason[BENCH_REASON_TEXT];
-    json_t *reply,
-        *request = json_pack("{s:s, s:s, s:i}", "do", "prepare", "case", "activation count=10", "slot", 0);
+    json_t *reply, *request = json_pack("{s:s, s:s, s:i}", "do", "prepare", "case", "activation count=10", "slot", 0);
     uint64_t before = bench_now_ns();
     signals_are_lost = true;
     ck_assert_int_eq(bench_process_call(&c.process, request, 0.3, &reply, reason), BENCH_REPLY_TIMEOUT);
@@ -299,9 +300,9 @@ START_TEST(what_a_worker_has_started_ends_with_it)
         bench_contestant c = start("good");
         char reason[BENCH_REASON_TEXT];
         json_t *reply;
-        ck_assert_int_eq(bench_process_call(&c.process, json_pack("{s:s}", "do", "start a compiler"), 5,
-                                            &reply, reason),
-                         BENCH_REPLY_OK);
+        ck_assert_int_eq(
+            bench_process_call(&c.process, json_pack("{s:s}", "do", "start a compiler"), 5, &reply, reason),
+            BENCH_REPLY_OK);
         const pid_t pid = (pid_t)json_integer_value(json_object_get(reply, "pid"));
         json_decref(reply);
         ck_assert(pid > 0);
@@ -550,8 +551,8 @@ static int run_command(const char *const *words, int count, char *text, size_t s
 // Ten thousand cases with all their variants are gigabytes of rows: without them nothing is measured, and that is said.
 START_TEST(rows_that_find_no_memory_are_not_nothing_to_do)
 {
-    static const char *const words[] = {"clbench",      "run",        "-q",      "--baseline", "none",
-                                        "--no-history", "activation", "count=10"};
+    static const char *const words[] = {"clbench", "run",          "-q",         "--baseline",
+                                        "none",    "--no-history", "activation", "count=10"};
     char text[4096];
     too_large = sizeof(bench_row);
     const int code = run_command(words, sizeof words / sizeof *words, text, sizeof text);
@@ -871,7 +872,7 @@ START_TEST(what_is_faster_than_the_device_is_suspect)
     ck_assert(!bench_plausible(&row.c, NULL, 1e9, 0, 1.2e7, &peaks).is_suspect);
     ck_assert(bench_plausible(&row.c, NULL, 2e9, 0, 0, &peaks).is_suspect);
     ck_assert(bench_plausible(&row.c, NULL, 2e9, 0, INFINITY, &peaks).is_suspect);
-    bench_row copy = make_row("activation count=12500000");          // 100 MB
+    bench_row copy = make_row("activation count=12500000"); // 100 MB
     bench_plausibility p = bench_plausible(&copy.c, NULL, 0, 0, 1e7, &peaks); // 10 GB/s
     ck_assert(p.bound_by_memory && !p.is_suspect);
     ck_assert_double_eq_tol(p.percent_of_peak, 50, 1e-6);
@@ -934,9 +935,9 @@ START_TEST(an_idle_worker_sleeps)
             break; // not Linux
         ck_assert(fgets(text, sizeof text, file) != NULL);
         fclose(file);
-        ck_assert_int_eq(sscanf(strrchr(text, ')') + 1, "%*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %lu %lu",
-                                &user[i], &kernel[i]),
-                         2);
+        ck_assert_int_eq(
+            sscanf(strrchr(text, ')') + 1, "%*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %lu %lu", &user[i], &kernel[i]),
+            2);
         if (i == 0)
             nanosleep(&(struct timespec){.tv_nsec = 300000000}, NULL);
         else

@@ -42,8 +42,7 @@ static husk_tensor shape_of(shapes *s, int32_t rank, const int64_t *shape, bench
     return tensor;
 }
 
-static husk_status plan_gemm(const bench_case *c, shapes *s, const char *variant, husk_plan **plan,
-                             husk_error *error)
+static husk_status plan_gemm(const bench_case *c, shapes *s, const char *variant, husk_plan **plan, husk_error *error)
 {
     const bench_gemm *g = &c->as.gemm;
     const int64_t a[3] = {g->batch, g->ta ? g->k : g->m, g->ta ? g->m : g->k};
@@ -52,14 +51,12 @@ static husk_status plan_gemm(const bench_case *c, shapes *s, const char *variant
     s->x = shape_of(s, 3 - drop, a + drop, BENCH_NCHW);
     s->w = shape_of(s, 3 - drop, b + drop, BENCH_NCHW);
     s->y = shape_of(s, 3 - drop, d + drop, BENCH_NCHW);
-    const husk_gemm_params params =
-        HUSK_GEMM_PARAMS(.transpose_a = (uint32_t)g->ta, .transpose_b = (uint32_t)g->tb, .activation = c->act,
-                         .variant = variant);
+    const husk_gemm_params params = HUSK_GEMM_PARAMS(.transpose_a = (uint32_t)g->ta, .transpose_b = (uint32_t)g->tb,
+                                                     .activation = c->act, .variant = variant);
     return husk_gemm_plan_create(test_context(), &params, &s->x, &s->w, NULL, &s->y, plan, error);
 }
 
-static husk_status plan_conv(const bench_case *c, shapes *s, const char *variant, husk_plan **plan,
-                             husk_error *error)
+static husk_status plan_conv(const bench_case *c, shapes *s, const char *variant, husk_plan **plan, husk_error *error)
 {
     const bench_conv *v = &c->as.conv;
     const int64_t x[5] = {v->n, v->c, v->in[0], v->in[1], v->in[2]};
@@ -79,8 +76,7 @@ static husk_status plan_conv(const bench_case *c, shapes *s, const char *variant
     return husk_conv_plan_create(test_context(), &params, &s->x, &s->w, NULL, &s->y, plan, error);
 }
 
-static husk_status plan_rnn(const bench_case *c, shapes *s, const char *variant, husk_plan **plan,
-                            husk_error *error)
+static husk_status plan_rnn(const bench_case *c, shapes *s, const char *variant, husk_plan **plan, husk_error *error)
 {
     const bench_rnn *r = &c->as.rnn;
     const int64_t x[3] = {r->t, r->b, r->input}, y[3] = {r->t, r->b, r->directions * r->hidden};
@@ -96,16 +92,15 @@ static husk_status plan_rnn(const bench_case *c, shapes *s, const char *variant,
         w[3] = w[2];
         s->layers[i] = (husk_rnn_weights){&w[0], &w[1], r->bias ? &w[2] : NULL, r->bias ? &w[3] : NULL};
     }
-    const husk_rnn_params params = HUSK_RNN_PARAMS(.cell = (husk_rnn_cell)r->cell, .hidden_size = r->hidden,
-                                                   .layers = r->layers, .bidirectional = (uint32_t)r->bidir,
-                                                   .reset = (husk_gru_reset)r->reset, .variant = variant);
+    const husk_rnn_params params =
+        HUSK_RNN_PARAMS(.cell = (husk_rnn_cell)r->cell, .hidden_size = r->hidden, .layers = r->layers,
+                        .bidirectional = (uint32_t)r->bidir, .reset = (husk_gru_reset)r->reset, .variant = variant);
     const husk_rnn_inputs inputs = HUSK_RNN_INPUTS(.x = &s->x, .weights = s->layers);
     const husk_rnn_outputs outputs = HUSK_RNN_OUTPUTS(.y = &s->y);
     return husk_rnn_plan_create(test_context(), &params, &inputs, &outputs, plan, error);
 }
 
-static husk_status make_plan(const bench_case *c, shapes *s, const char *variant, husk_plan **plan,
-                             husk_error *error)
+static husk_status make_plan(const bench_case *c, shapes *s, const char *variant, husk_plan **plan, husk_error *error)
 {
     memset(s, 0, sizeof *s);
     if (c->op == BENCH_GEMM)
@@ -118,8 +113,8 @@ static husk_status make_plan(const bench_case *c, shapes *s, const char *variant
 static void note(const bench_case *c, uint64_t workspace, uint64_t bytes, const char *variant)
 {
     const uint64_t limit = 2 * bytes > LEAST ? 2 * bytes : LEAST;
-    ck_assert_msg(workspace <= limit, "%s: %s takes %llu bytes of scratch, the limit is %llu", c->canonical,
-                  variant, (unsigned long long)workspace, (unsigned long long)limit);
+    ck_assert_msg(workspace <= limit, "%s: %s takes %llu bytes of scratch, the limit is %llu", c->canonical, variant,
+                  (unsigned long long)workspace, (unsigned long long)limit);
     checked++;
     if (workspace <= largest)
         return;
@@ -158,8 +153,7 @@ static uint64_t taken_by_call(const bench_case *c, uint64_t *said)
     husk_error error = {0};
     ck_assert_msg(bench_data_make(c, &data, reason), "%s", reason);
     test_ok_error(husk_queue_create(test_context(), NULL, &session.queue, &error), &error);
-    ck_assert_msg(bench_contender_husk.prepare(&session, c, &data, &options, &state, reason) == BENCH_OK,
-                  "%s", reason);
+    ck_assert_msg(bench_contender_husk.prepare(&session, c, &data, &options, &state, reason) == BENCH_OK, "%s", reason);
     const uint64_t before = live_bytes();
     ck_assert_msg(bench_contender_husk.run(state, reason) == BENCH_OK, "%s: %s", c->canonical, reason);
     const uint64_t taken = live_bytes() - before; // in blocks of the pool's sizes
@@ -250,18 +244,17 @@ START_TEST(large_shapes_by_chance)
     for (int i = 0; i < (test_is_long() ? 3000 : 300); i++) {
         char line[BENCH_CASE_TEXT];
         const long filter = 1 + 2 * below(&random, 4), group = below(&random, 4) ? 1 : 2 + below(&random, 31);
-        snprintf(line, sizeof line, "gemm m=%ld n=%ld k=%ld ta=%ld tb=%ld", draw(&random, 15),
-                 draw(&random, 15), draw(&random, 15), below(&random, 2), below(&random, 2));
+        snprintf(line, sizeof line, "gemm m=%ld n=%ld k=%ld ta=%ld tb=%ld", draw(&random, 15), draw(&random, 15),
+                 draw(&random, 15), below(&random, 2), below(&random, 2));
         check_line(line);
-        snprintf(line, sizeof line,
-                 "conv n=%ld c=%ld h=%ld w=%ld k=%ld r=%ld s=%ld pad=%ld stride=%ld groups=%ld",
+        snprintf(line, sizeof line, "conv n=%ld c=%ld h=%ld w=%ld k=%ld r=%ld s=%ld pad=%ld stride=%ld groups=%ld",
                  draw(&random, 5), group * draw(&random, group > 1 ? 6 : 11), filter + below(&random, 200),
-                 filter + below(&random, 200), group * draw(&random, group > 1 ? 6 : 11), filter, filter,
-                 filter / 2, 1 + below(&random, 2), group);
+                 filter + below(&random, 200), group * draw(&random, group > 1 ? 6 : 11), filter, filter, filter / 2,
+                 1 + below(&random, 2), group);
         check_line(line);
         snprintf(line, sizeof line, "rnn cell=%s t=%ld b=%ld input=%ld hidden=%ld layers=%ld bidir=%ld",
-                 i % 3 ? i % 3 == 1 ? "lstm" : "gru" : "tanh", draw(&random, 9), draw(&random, 8),
-                 draw(&random, 12), draw(&random, 12), 1 + below(&random, 3), below(&random, 2));
+                 i % 3 ? i % 3 == 1 ? "lstm" : "gru" : "tanh", draw(&random, 9), draw(&random, 8), draw(&random, 12),
+                 draw(&random, 12), 1 + below(&random, 3), below(&random, 2));
         check_line(line);
     }
     say("large shapes");

@@ -21,10 +21,8 @@ int main(void)
     for (int i = 0; i < 9; i++) {
         filter[i] = 1.0f;
     }
-    if (husk_device_list_create(&devices, &error) ||
-        husk_device_list_select(devices, NULL, &device, &error) ||
-        husk_context_create(device, NULL, &context, &error) ||
-        husk_queue_create(context, NULL, &queue, &error) ||
+    if (husk_device_list_create(&devices, &error) || husk_device_list_select(devices, NULL, &device, &error) ||
+        husk_context_create(device, NULL, &context, &error) || husk_queue_create(context, NULL, &queue, &error) ||
         husk_buffer_create(context, sizeof image, &memory[0], &error) ||
         husk_buffer_create(context, sizeof filter, &memory[1], &error) ||
         husk_buffer_create(context, sizeof result, &memory[2], &error)) {
@@ -36,8 +34,7 @@ int main(void)
     husk_tensor y = husk_tensor_make(memory[2], HUSK_F32, 4, (const int64_t[]){1, 1, 4, 4});
     husk_conv_params params = HUSK_CONV_PARAMS(.pad = {1, 1});
     if (husk_buffer_write(queue, memory[0], 0, sizeof image, image) ||
-        husk_buffer_write(queue, memory[1], 0, sizeof filter, filter) ||
-        husk_conv(queue, &params, &x, &w, NULL, &y) ||
+        husk_buffer_write(queue, memory[1], 0, sizeof filter, filter) || husk_conv(queue, &params, &x, &w, NULL, &y) ||
         husk_buffer_read(queue, memory[2], 0, sizeof result, result)) {
         fprintf(stderr, "%s\n", husk_queue_error(queue)->text);
         goto cleanup;

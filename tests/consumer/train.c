@@ -22,8 +22,7 @@ int main(void)
     }
     husk_value in = husk_graph_input(graph, "x", HUSK_F32, 2, shape);
     husk_value out = husk_graph_linear(graph, "line", &layer, in);
-    options.loss =
-        husk_graph_loss(graph, "loss", &square, out, husk_graph_input(graph, "y", HUSK_F32, 2, shape), 0, 0);
+    options.loss = husk_graph_loss(graph, "loss", &square, out, husk_graph_input(graph, "y", HUSK_F32, 2, shape), 0, 0);
     int failed = husk_graph_compile(graph, &options, &error) || husk_graph_write(graph, "x", x, sizeof x) ||
                  husk_graph_write(graph, "y", y, sizeof y);
     for (int step = 0; step < 100 && !failed; step++) {

@@ -106,11 +106,11 @@ static husk_value build(rank *r)
     husk_value y = husk_graph_conv_layer(r->graph, "conv1", &conv, x);
     y = husk_graph_pool(r->graph, "pool1", &HUSK_POOL_PARAMS(.window = {2, 2}), y);
     if (is(r, "statistics"))
-        y = husk_graph_norm_layer(r->graph, "norm1",
-                                  &HUSK_NORM_LAYER(.params = &HUSK_MAKE(husk_norm_params,
-                                                                        .kind = HUSK_NORM_BATCH, .axis = -1,
-                                                                        .epsilon = 1e-5f, .momentum = 0.1f)),
-                                  y);
+        y = husk_graph_norm_layer(
+            r->graph, "norm1",
+            &HUSK_NORM_LAYER(.params = &HUSK_MAKE(husk_norm_params, .kind = HUSK_NORM_BATCH, .axis = -1,
+                                                  .epsilon = 1e-5f, .momentum = 0.1f)),
+            y);
     y = husk_graph_reshape(r->graph, "flat", y, 2, (int64_t[]){r->part, 64});
     y = husk_graph_linear(r->graph, is(r, "names") && own == 1 ? "other" : "fc1",
                           &HUSK_LINEAR_LAYER(.outputs = hidden, .activation = HUSK_ACT_RELU), y);
@@ -200,8 +200,8 @@ static husk_status open_all(rank *r)
         status = prune(r);
     uint64_t part_bytes = is(r, "overlap") ? 0 : is(r, "parts") && own == 1 ? 1 : 4096;
     const bool mixed = is(r, "mixed") || is(r, "drift") || is(r, "prunes_mixed") || is(r, "clips_mixed");
-    husk_parallel_params parallel = HUSK_PARALLEL_PARAMS(.part_bytes = part_bytes, .check_finite = is(r, "finite"),
-                                                         .mixed = mixed);
+    husk_parallel_params parallel =
+        HUSK_PARALLEL_PARAMS(.part_bytes = part_bytes, .check_finite = is(r, "finite"), .mixed = mixed);
     if (!status)
         status = husk_parallel_create(r->dist, r->graph, &parallel, &r->parallel, &r->error);
     return status || !is(r, "mixed") ? status : refuse_another(r);
@@ -221,8 +221,7 @@ static husk_status write_batch(rank *r, int step)
     }
     if (is(r, "finite") && step == ACTS_AT && husk_dist_rank(r->dist) == 1)
         x[5] = NAN;
-    husk_status status =
-        husk_graph_write(r->graph, "x", x, sizeof *x * PIXELS * (size_t)r->part);
+    husk_status status = husk_graph_write(r->graph, "x", x, sizeof *x * PIXELS * (size_t)r->part);
     return status ? status : husk_graph_write(r->graph, "labels", labels, sizeof *labels * (size_t)r->part);
 }
 
@@ -425,8 +424,8 @@ static void print_overlap(rank *r)
                 ((double)one.summed_ns - (double)last.ready_ns) / 1e6,
                 ((double)one.ended_ns - (double)last.ready_ns) / 1e6);
     }
-    printf("parts %zu: on their way for %.3f ms in all, before the end of backward: %.0f%%\n", count,
-           whole / 1e6, 100 * hidden / whole);
+    printf("parts %zu: on their way for %.3f ms in all, before the end of backward: %.0f%%\n", count, whole / 1e6,
+           100 * hidden / whole);
 }
 
 int main(int count, char **arguments)

@@ -199,10 +199,8 @@ static husk_status train(void)
     if (!status)
         status = husk_parallel_settle(parallel);
     DIST_FAILS(husk_parallel_exchange_at(parallel, 0, NULL), "husk_parallel_exchange_at: exchange: it is NULL");
-    DIST_FAILS(husk_parallel_exchange_at(parallel, 0, &small),
-               "husk_parallel_exchange_at: exchange: size is 1, not ");
-    DIST_FAILS(husk_parallel_exchange_at(parallel, 99, &exchange),
-               "husk_parallel_exchange_at: index: 99; there are ");
+    DIST_FAILS(husk_parallel_exchange_at(parallel, 0, &small), "husk_parallel_exchange_at: exchange: size is 1, not ");
+    DIST_FAILS(husk_parallel_exchange_at(parallel, 99, &exchange), "husk_parallel_exchange_at: index: 99; there are ");
     CHECK(husk_parallel_exchange_count(parallel) > 0 || husk_dist_count(dist) == 1);
     CHECK(husk_graph_get_position(graph).updates == 1);
     husk_parallel_release(parallel);
@@ -225,8 +223,7 @@ static husk_status refuse_pipeline(void)
                                     no_gradient = {"x", "dz"}, other = {"y", "dy"}, codes = {"codes", "dx"}, nine[9];
     husk_pipeline *pipeline;
     const bool is_last = husk_dist_rank(dist) + 1 == husk_dist_count(dist);
-    husk_pipeline_params params =
-        HUSK_PIPELINE_PARAMS(.micro_batches = MICRO_BATCHES, .loss = is_last ? "loss" : NULL);
+    husk_pipeline_params params = HUSK_PIPELINE_PARAMS(.micro_batches = MICRO_BATCHES, .loss = is_last ? "loss" : NULL);
     if (is("pipeline_size"))
         params.size = 1;
     if (is("no_micro_batch"))

@@ -73,8 +73,7 @@ static husk_value build(stage *s)
     }
     if (turns(s) && s->rank > 0)
         past = husk_graph_permute(graph, "past.back", past, (int32_t[]){1, 0});
-    x = husk_graph_binary(graph, "sum",
-                          &HUSK_MAKE(husk_binary_params, .op = HUSK_BINARY_ADD, .alpha = 1, .beta = 1), x,
+    x = husk_graph_binary(graph, "sum", &HUSK_MAKE(husk_binary_params, .op = HUSK_BINARY_ADD, .alpha = 1, .beta = 1), x,
                           past);
     x = husk_graph_linear(graph, "head", &HUSK_LINEAR_LAYER(.outputs = CLASSES), x);
     husk_value labels = husk_graph_input(graph, "labels", HUSK_I32, 1, (int64_t[]){MICRO});
@@ -128,13 +127,12 @@ static husk_status open_all(stage *s)
     options.loss = build(s);
     status = husk_graph_compile(s->graph, &options, &s->error);
     husk_pipeline_link previous[] = {{"x", "dx"}, {"past", "dpast"}},
-                       next[] = {{"y", "dy"},
-                                 {strcmp(s->what, "view") == 0 ? "past.view" : "past.out", "dpast.out"}};
+                       next[] = {{"y", "dy"}, {strcmp(s->what, "view") == 0 ? "past.view" : "past.out", "dpast.out"}};
     bool is_first = s->rank == 0, is_last = s->rank + 1 == s->count;
     husk_pipeline_params params =
-        HUSK_PIPELINE_PARAMS(.micro_batches = MICRO_BATCHES, .previous = previous,
-                             .previous_count = is_first ? 0 : 2, .next = next, .next_count = is_last ? 0 : 2,
-                             .loss = is_last ? "loss" : NULL, .load = load, .load_user = s);
+        HUSK_PIPELINE_PARAMS(.micro_batches = MICRO_BATCHES, .previous = previous, .previous_count = is_first ? 0 : 2,
+                             .next = next, .next_count = is_last ? 0 : 2, .loss = is_last ? "loss" : NULL, .load = load,
+                             .load_user = s);
     if (!status && s->count > 1)
         status = husk_pipeline_create(s->dist, s->graph, &params, &s->pipeline, &s->error);
     return status;

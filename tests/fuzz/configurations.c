@@ -32,7 +32,7 @@ static const char *const verdict_texts[] = {"right", "wrong", "void", "refused",
 
 typedef struct row {
     int64_t wanted, counts[VERDICTS], cases;
-    int64_t idle;   // bursts in a row that added nothing
+    int64_t idle; // bursts in a row that added nothing
     int64_t barren; // bursts in a row of which none was right
     double max_ratio;
 } row;
@@ -150,8 +150,8 @@ static void record(run *r, const bench_case *c, const char *form, verdict what, 
             *form ? form : "-", c->canonical, why);
     fflush(r->file);
     if (what == WRONG || what == VOID)
-        printf("%s: clbench verify %s%s%s # %s\n", verdict_texts[what], c->canonical, *form ? " --variant " : "",
-               form, why);
+        printf("%s: clbench verify %s%s%s # %s\n", verdict_texts[what], c->canonical, *form ? " --variant " : "", form,
+               why);
 }
 
 static void make_call(run *r, const bench_case *c, const char *form)
@@ -159,8 +159,7 @@ static void make_call(run *r, const bench_case *c, const char *form)
     call_result result;
     if (!add_known(r, c->canonical, form))
         return;
-    snprintf(present, sizeof present, "%s\tcrashed\t0\t%s\t%s\t", bench_op_row(c), *form ? form : "-",
-             c->canonical);
+    snprintf(present, sizeof present, "%s\tcrashed\t0\t%s\t%s\t", bench_op_row(c), *form ? form : "-", c->canonical);
     alarm(SECONDS_A_CALL);
     call_check_guarded(r->session, c, form, &result);
     alarm(0);
@@ -256,8 +255,8 @@ static int print_table(const run *r)
 {
     row all = {0};
     int64_t rows_short = 0, rows_void = 0, rows_given_up = 0;
-    printf("%-24s %8s %8s %8s %8s %8s %8s %10s\n", "operator", "wanted", "right", "cases", "wrong", "void",
-           "refused", "of bound");
+    printf("%-24s %8s %8s %8s %8s %8s %8s %10s\n", "operator", "wanted", "right", "cases", "wrong", "void", "refused",
+           "of bound");
     for (int op = 0; op < BENCH_OP_COUNT; op++)
         for (int dir = 0; dir < BENCH_DIRECTIONS; dir++) {
             const bench_case c = {.op = (bench_op_kind)op, .dir = (bench_direction)dir};
@@ -281,8 +280,8 @@ static int print_table(const run *r)
     printf("%" PRId64 " configurations of %" PRId64 " cases right, %" PRId64 " over the bound, 0 mistrusted among them "
            "(%" PRId64 " were, and others drawn), %" PRId64 " refused (not supported); %" PRId64
            " operators and gradients to go, %" PRId64 " of which too much is void; %s\n",
-           all.counts[RIGHT], all.cases, all.counts[WRONG] + all.counts[CRASHED], all.counts[VOID],
-           all.counts[REFUSED], rows_short, rows_void, r->o.path);
+           all.counts[RIGHT], all.cases, all.counts[WRONG] + all.counts[CRASHED], all.counts[VOID], all.counts[REFUSED],
+           rows_short, rows_void, r->o.path);
     return all.counts[WRONG] + all.counts[CRASHED] + rows_void + rows_given_up ? 1 : rows_short ? MORE_TO_DO : 0;
 }
 

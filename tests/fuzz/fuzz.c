@@ -28,8 +28,8 @@ void fuzz_expect_reason(const char *reason, size_t capacity)
 void fuzz_expect_clean(const char *text)
 {
     for (const char *at = text; *at; at++)
-        fuzz_expect((unsigned char)*at >= ' ' && *at != 0x7f, "a control character (%d) in: %s",
-                    (unsigned char)*at, text);
+        fuzz_expect((unsigned char)*at >= ' ' && *at != 0x7f, "a control character (%d) in: %s", (unsigned char)*at,
+                    text);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -19,15 +19,9 @@ static const char program[] = "#define PRELUDE 1\n"
 // What stands in place of the mark with a number; NULL: it stays. Lines after the last are the last file's.
 static const char *place_of(long number)
 {
-    static const char *const places[] = {NULL,
-                                         NULL,
-                                         "copy.cl:0",
-                                         "copy.cl:1",
-                                         "lib/walk.clh:0",
-                                         "lib/walk.clh:1",
-                                         "lib/walk.clh:2",
-                                         "copy.cl:2",
-                                         "copy.cl:3"};
+    static const char *const places[] = {
+        NULL,        NULL,       "copy.cl:0", "copy.cl:1", "lib/walk.clh:0", "lib/walk.clh:1", "lib/walk.clh:2",
+        "copy.cl:2", "copy.cl:3"};
     enum { PLACES = sizeof places / sizeof *places };
     if (number < 0)
         return NULL;

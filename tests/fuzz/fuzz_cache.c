@@ -65,7 +65,6 @@ void fuzz_target(const char *text, size_t size)
     size_t binary_size = 0;
     const char *binary = husk__cache_entry_find(text, size, KEY, &binary_size);
     if (binary)
-        fuzz_expect(binary > text && binary + binary_size == text + size,
-                    "the binary is not within its entry");
+        fuzz_expect(binary > text && binary + binary_size == text + size, "the binary is not within its entry");
     make_and_break(text, size);
 }

@@ -10,8 +10,8 @@
 
 static void expect_sizes(const bench_case *c)
 {
-    const double sizes[] = {bench_case_flops(c), bench_case_macs(c), bench_case_bytes(c),
-                            bench_case_operands(c), bench_case_peak_factor(c)};
+    const double sizes[] = {bench_case_flops(c), bench_case_macs(c), bench_case_bytes(c), bench_case_operands(c),
+                            bench_case_peak_factor(c)};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         fuzz_expect(isfinite(sizes[i]) && sizes[i] >= 0, "size %zu of %s is %g", i, c->canonical, sizes[i]);
 }
@@ -20,8 +20,8 @@ static void expect_same_again(const bench_case *c)
 {
     char reason[BENCH_REASON_TEXT] = "";
     bench_case again;
-    fuzz_expect(bench_case_parse(c->canonical, &again, reason), "the canonical form %s is refused: %s",
-                c->canonical, reason);
+    fuzz_expect(bench_case_parse(c->canonical, &again, reason), "the canonical form %s is refused: %s", c->canonical,
+                reason);
     fuzz_expect(!strcmp(again.canonical, c->canonical), "%s becomes %s", c->canonical, again.canonical);
     fuzz_expect(again.op == c->op && again.dtype == c->dtype && again.dir == c->dir && again.act == c->act &&
                     again.layout == c->layout && again.precision == c->precision && again.packed == c->packed,

@@ -14,8 +14,8 @@ void fuzz_target(const char *text, size_t size)
     uint8_t *images = NULL, *labels = NULL;
     husk_status status = husk__cifar10_count(size, &records, &source);
     if (!status) {
-        fuzz_expect(records > 0 && (size_t)records * HUSK__CIFAR10_RECORD == size,
-                    "%zu bytes became %lld records", size, (long long)records);
+        fuzz_expect(records > 0 && (size_t)records * HUSK__CIFAR10_RECORD == size, "%zu bytes became %lld records",
+                    size, (long long)records);
         images = malloc((size_t)records * HUSK__CIFAR10_PIXELS);
         labels = malloc((size_t)records);
         fuzz_expect(images && labels, "memory is short");
@@ -28,8 +28,8 @@ void fuzz_target(const char *text, size_t size)
     }
     for (int64_t i = 0; !status && i < records; i++) {
         const char *record = text + i * HUSK__CIFAR10_RECORD;
-        fuzz_expect(labels[i] == (uint8_t)record[0] && labels[i] < HUSK__CIFAR10_CLASSES,
-                    "label %lld is another", (long long)i);
+        fuzz_expect(labels[i] == (uint8_t)record[0] && labels[i] < HUSK__CIFAR10_CLASSES, "label %lld is another",
+                    (long long)i);
         fuzz_expect(!memcmp(images + i * HUSK__CIFAR10_PIXELS, record + 1, HUSK__CIFAR10_PIXELS),
                     "image %lld is another", (long long)i);
     }

@@ -50,8 +50,7 @@ static bool is_at(const husk_device_traits *traits, const char *wish)
     snprintf(platform, sizeof platform, "%u:", (unsigned)traits->platform_index);
     snprintf(device, sizeof device, "%u", (unsigned)traits->device_index);
     wish = without_zeros(wish);
-    return !strncmp(wish, platform, strlen(platform)) &&
-           !strcmp(without_zeros(wish + strlen(platform)), device);
+    return !strncmp(wish, platform, strlen(platform)) && !strcmp(without_zeros(wish + strlen(platform)), device);
 }
 
 static bool contains(const char *whole, const char *part)
@@ -64,8 +63,7 @@ static bool contains(const char *whole, const char *part)
 
 static bool fits(const husk_device_traits *t, const char *wish)
 {
-    const bool is_gpu =
-        t->device_class == HUSK_DEVICE_GPU_DISCRETE || t->device_class == HUSK_DEVICE_GPU_INTEGRATED;
+    const bool is_gpu = t->device_class == HUSK_DEVICE_GPU_DISCRETE || t->device_class == HUSK_DEVICE_GPU_INTEGRATED;
     if (!t->is_available)
         return false;
     if (is_place(wish))

@@ -27,14 +27,13 @@ static void expect_same(const unsigned char *bytes, size_t size, const husk_arra
     size_t type = 0;
     while (type < 6 && types[type].code != bytes[2])
         type++;
-    fuzz_expect(type < 6 && types[type].dtype == array->dtype, "type %d became dtype %d", bytes[2],
-                (int)array->dtype);
+    fuzz_expect(type < 6 && types[type].dtype == array->dtype, "type %d became dtype %d", bytes[2], (int)array->dtype);
     fuzz_expect(array->rank == bytes[3], "rank %d became %d", bytes[3], array->rank);
     int64_t count = 1;
     for (int i = 0; i < array->rank; i++) {
         const unsigned char *at = bytes + 4 + 4 * i;
-        fuzz_expect(array->shape[i] == ((int64_t)at[0] << 24 | at[1] << 16 | at[2] << 8 | at[3]),
-                    "size %d is another", i);
+        fuzz_expect(array->shape[i] == ((int64_t)at[0] << 24 | at[1] << 16 | at[2] << 8 | at[3]), "size %d is another",
+                    i);
         count *= array->shape[i];
     }
     const size_t begin = 4 + 4 * (size_t)array->rank;

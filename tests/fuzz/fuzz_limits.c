@@ -28,16 +28,14 @@ static void expect_lowered(const husk_device *d)
 {
     const husk_device_traits *t = &d->traits, *before = &whole.traits;
     fuzz_expect(t->local_memory <= before->local_memory, "local_memory was raised");
-    fuzz_expect(t->work_group >= 1 && t->work_group <= before->work_group, "work_group is %zu",
-                t->work_group);
+    fuzz_expect(t->work_group >= 1 && t->work_group <= before->work_group, "work_group is %zu", t->work_group);
     fuzz_expect(t->compute_units >= 1 && t->compute_units <= before->compute_units, "compute_units is %u",
                 t->compute_units);
     fuzz_expect(t->vector_width == 4 || t->vector_width == 8 || t->vector_width == 16, "vector_width is %u",
                 t->vector_width);
     fuzz_expect(t->max_allocation <= before->max_allocation, "max_allocation was raised");
     fuzz_expect(t->global_memory <= before->global_memory, "global_memory was raised");
-    fuzz_expect(d->index_limit >= 0 && d->index_limit <= whole.index_limit, "index is %lld",
-                (long long)d->index_limit);
+    fuzz_expect(d->index_limit >= 0 && d->index_limit <= whole.index_limit, "index is %lld", (long long)d->index_limit);
     fuzz_expect(d->launch_limit >= 0 && d->launch_limit <= whole.launch_limit, "launch is %lld",
                 (long long)d->launch_limit);
 }
@@ -54,13 +52,12 @@ void fuzz_target(const char *text, size_t size)
     expect_lowered(&device);
     const size_t notes = list->note_count;
     for (size_t i = 0; i < notes; i++)
-        fuzz_expect(list->notes[i].kind == HUSK_NOTE_WARNING &&
-                        strstr(list->notes[i].text, "HUSK_LIMITS: \"") != NULL,
+        fuzz_expect(list->notes[i].kind == HUSK_NOTE_WARNING && strstr(list->notes[i].text, "HUSK_LIMITS: \"") != NULL,
                     "a note that says nothing");
     const husk_device once = device;
     husk__device_limit(&device, text);
-    fuzz_expect(list->note_count == 2 * notes, "the second time %zu notes are not %zu",
-                list->note_count - notes, notes);
+    fuzz_expect(list->note_count == 2 * notes, "the second time %zu notes are not %zu", list->note_count - notes,
+                notes);
     fuzz_expect(!memcmp(&once, &device, sizeof once), "\"%s\" twice is not as once", text);
     husk_device_list_release(list);
 }

@@ -131,14 +131,14 @@ void fuzz_target(const char *text, size_t size)
     uint64_t stays = 0;
     const husk_status status = husk__log_end(text, size, headers[columns], &params, &stays, &source);
     const opinion expected = opinion_of(text, size, headers[columns], &params);
-    fuzz_expect((status == HUSK_OK) == !expected.wrong, "line %ld is wrong, and it answers %s: %s",
-                expected.wrong, husk_status_name(status), error.text);
+    fuzz_expect((status == HUSK_OK) == !expected.wrong, "line %ld is wrong, and it answers %s: %s", expected.wrong,
+                husk_status_name(status), error.text);
     if (status) {
         expect_refused(status, &error, expected.wrong);
         return;
     }
     fuzz_expect(stays <= size && (!stays || text[stays - 1] == '\n'), "a row is cut");
-    fuzz_expect(stays == expected.stays || expected.is_open, "%llu bytes stay, not %llu",
-                (unsigned long long)stays, (unsigned long long)expected.stays);
+    fuzz_expect(stays == expected.stays || expected.is_open, "%llu bytes stay, not %llu", (unsigned long long)stays,
+                (unsigned long long)expected.stays);
     expect_again(text, stays, headers[columns], &params, &source);
 }

@@ -52,12 +52,12 @@ static void expect_engines(const char *list)
         for (const char *item; (item = next_of(&all));) {
             char words[96];
             snprintf(words, sizeof words, "%s_", item);
-            is_there = is_there || (*item && strlen(item) < sizeof words - 1 &&
-                                    (!strcmp(name, item) || begins_with(name, words)));
+            is_there = is_there ||
+                       (*item && strlen(item) < sizeof words - 1 && (!strcmp(name, item) || begins_with(name, words)));
         }
         free(all.copy);
-        fuzz_expect(husk__engine_is_listed(list, name) == is_there, "\"%s\" has%s %s", list,
-                    is_there ? " not" : "", name);
+        fuzz_expect(husk__engine_is_listed(list, name) == is_there, "\"%s\" has%s %s", list, is_there ? " not" : "",
+                    name);
     }
 }
 
@@ -65,9 +65,7 @@ static void expect_engines(const char *list)
 
 static const husk__configuration two[] = {{.name = "32x32"}, {.name = "64x64"}}, one = {.name = ""};
 static const husk__variant tiled = {.name = "tiled", .configurations = two, .configuration_count = 2},
-                           direct = {.name = "tiled_direct",
-                                     .configurations = &one,
-                                     .configuration_count = 1};
+                           direct = {.name = "tiled_direct", .configurations = &one, .configuration_count = 1};
 static const husk__variant *const variants[] = {&tiled, &direct, NULL};
 static const husk__op gemm = {.name = "gemm", .variants = variants};
 
@@ -89,8 +87,8 @@ static void expect_rows(const char *wanted)
     size_t meant = 0;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         meant += is_meant(wanted, &rows[i]);
-    const husk_status status = husk__rank(&gemm, NULL, &traits, wanted, true, (husk__limit){0}, &ranking,
-                                          &(husk__scope){"fuzz", &error});
+    const husk_status status =
+        husk__rank(&gemm, NULL, &traits, wanted, true, (husk__limit){0}, &ranking, &(husk__scope){"fuzz", &error});
     fuzz_expect((status == HUSK_OK) == (meant > 0), "\"%s\" answers %s", wanted, husk_status_name(status));
     fuzz_expect(ranking.count == meant, "\"%s\" means %zu rows, not %zu", wanted, ranking.count, meant);
     for (size_t i = 0; i < ranking.count; i++)
@@ -111,8 +109,7 @@ static void expect_variant(const char *list, const char *op, size_t capacity)
         if (begins_with(item, begin) && item[strlen(begin)] && strlen(item + strlen(begin)) < capacity)
             expected = item + strlen(begin);
     const bool is_wanted = husk__variant_from_list(list, op, wanted, capacity);
-    fuzz_expect(is_wanted == (expected != NULL), "\"%s\" wants%s a variant of %s", list,
-                is_wanted ? "" : " not", op);
+    fuzz_expect(is_wanted == (expected != NULL), "\"%s\" wants%s a variant of %s", list, is_wanted ? "" : " not", op);
     fuzz_expect(!is_wanted || !strcmp(wanted, expected), "of \"%s\" %s gets \"%s\"", list, op, wanted);
     if (is_wanted)
         expect_rows(wanted);

@@ -93,26 +93,11 @@ static bool find_own(json_t *document, size_t number, place *found)
 static json_t *value_of(unsigned char which)
 {
     static const double numbers[] = {
-        0,    1,      -1,   2,          0.5,       1e-300, 1e300, 9007199254740993.0,
-        1e18, 1.0001, 1000, 4294967296, 123456.75, 1e-9,   30,    -0.0,
+        0, 1, -1, 2, 0.5, 1e-300, 1e300, 9007199254740993.0, 1e18, 1.0001, 1000, 4294967296, 123456.75, 1e-9, 30, -0.0,
     };
     static const char *const texts[] = {
-        "",
-        "ok",
-        "failed",
-        "error",
-        "timeout",
-        "unsupported",
-        "warm",
-        "cold",
-        "\033[2J",
-        "fast",
-        "<b>&\"",
-        "clbench/1",
-        "gemm m=1 n=1 k=1",
-        "2026-11-22T02:23:00Z",
-        "conv",
-        "0",
+        "",        "ok",   "failed", "error",     "timeout",          "unsupported",          "warm", "cold",
+        "\033[2J", "fast", "<b>&\"", "clbench/1", "gemm m=1 n=1 k=1", "2026-11-22T02:23:00Z", "conv", "0",
     };
     switch (which >> 5) {
     case 0:
@@ -140,8 +125,7 @@ static void scale(const place *p, unsigned char by)
                                      1e15, 1e-15, 1e100, 1e-100, 10,    3, 0.1, 1.5};
     const double value = json_number_value(get(p)) * factors[by & 15];
     if (isfinite(value))
-        set(p, json_is_integer(get(p)) && fabs(value) < 9e18 ? json_integer((json_int_t)value)
-                                                             : json_real(value));
+        set(p, json_is_integer(get(p)) && fabs(value) < 9e18 ? json_integer((json_int_t)value) : json_real(value));
 }
 
 // The value once more, behind itself.

@@ -10,8 +10,7 @@
 
 static void expect_within(const husk__tensor_list *list, const char *text)
 {
-    fuzz_expect(text >= list->text && text + strlen(text) < list->text + list->size,
-                "a text is not in the header");
+    fuzz_expect(text >= list->text && text + strlen(text) < list->text + list->size, "a text is not in the header");
     fuzz_expect(husk__is_utf8(text, strlen(text)), "a text is not UTF-8");
 }
 
@@ -28,11 +27,9 @@ static void expect_sound(const husk__tensor_list *list, uint64_t data_size)
         end += entry.bytes;
         fuzz_expect(entry.rank >= 0 && entry.rank <= HUSK_MAX_RANK, "rank %d", entry.rank);
         if (entry.dtype >= 0) {
-            const husk_tensor tensor =
-                husk_tensor_make(NULL, (husk_dtype)entry.dtype, entry.rank, entry.shape);
+            const husk_tensor tensor = husk_tensor_make(NULL, (husk_dtype)entry.dtype, entry.rank, entry.shape);
             const int64_t count = husk_tensor_count(&tensor);
-            fuzz_expect(count < 0 ? entry.bytes == 0
-                                  : (uint64_t)count * husk_dtype_size(tensor.dtype) == entry.bytes,
+            fuzz_expect(count < 0 ? entry.bytes == 0 : (uint64_t)count * husk_dtype_size(tensor.dtype) == entry.bytes,
                         "%lld elements in %llu bytes", (long long)count, (unsigned long long)entry.bytes);
         }
     }

@@ -14,8 +14,7 @@ enum { NUMBERS = 6 };
 
 // The text as it would be written: no zeros before a number, and of a flag 0 or 1. False for what is no
 // state.
-static bool canonical(const char *text, const char *word, const bool flags[NUMBERS],
-                      char out[HUSK_STATE_TEXT])
+static bool canonical(const char *text, const char *word, const bool flags[NUMBERS], char out[HUSK_STATE_TEXT])
 {
     size_t used = strlen(word);
     if (strncmp(text, word, used) != 0)
@@ -88,8 +87,7 @@ static void step_stopping(husk_stopping *stopping, uint64_t step, double value)
     husk_error error = {0};
     char text[HUSK_STATE_TEXT], again[HUSK_STATE_TEXT];
     const husk_stopping_params params = HUSK_STOPPING_PARAMS(.patience = 2);
-    fuzz_expect(husk_stopping_step(&params, stopping, step, value, &error) == HUSK_OK, "no step: %s",
-                error.text);
+    fuzz_expect(husk_stopping_step(&params, stopping, step, value, &error) == HUSK_OK, "no step: %s", error.text);
     fuzz_expect(!stopping->is_best || (stopping->best_step == step && stopping->has_best && !stopping->stop),
                 "the best one is not the last one");
     fuzz_expect(husk_stopping_save(stopping, text, &error) == HUSK_OK &&

@@ -16,8 +16,7 @@ static char *print(const bench_suite *suite)
     fuzz_expect(text != NULL, "memory is short");
     *at = '\0';
     for (size_t i = 0; i < suite->count; i++)
-        at +=
-            snprintf(at, line, "%s * %" PRId64 "\n", suite->entries[i].c.canonical, suite->entries[i].count);
+        at += snprintf(at, line, "%s * %" PRId64 "\n", suite->entries[i].c.canonical, suite->entries[i].count);
     return text;
 }
 
@@ -25,14 +24,13 @@ static void expect_same_again(const bench_suite *suite)
 {
     char reason[BENCH_REASON_TEXT] = "", *text = print(suite);
     bench_suite again;
-    fuzz_expect(bench_suite_parse(text, "again", &again, reason), "what was read is refused: %s\n%s", reason,
-                text);
+    fuzz_expect(bench_suite_parse(text, "again", &again, reason), "what was read is refused: %s\n%s", reason, text);
     fuzz_expect(again.count == suite->count, "%zu cases become %zu", suite->count, again.count);
     for (size_t i = 0; i < suite->count; i++) {
         const bench_suite_entry *a = &suite->entries[i], *b = &again.entries[i];
         fuzz_expect(a->count > 0, "%s occurs %" PRId64 " times", a->c.canonical, a->count);
-        fuzz_expect(a->count == b->count && !strcmp(a->c.canonical, b->c.canonical),
-                    "%s * %" PRId64 " becomes %s", a->c.canonical, a->count, b->c.canonical);
+        fuzz_expect(a->count == b->count && !strcmp(a->c.canonical, b->c.canonical), "%s * %" PRId64 " becomes %s",
+                    a->c.canonical, a->count, b->c.canonical);
     }
     bench_suite_free(&again);
     free(text);
@@ -42,8 +40,8 @@ static void expect_distinct(const bench_suite *suite)
 {
     for (size_t i = 0; i < suite->count; i++)
         for (size_t k = 0; k < i; k++)
-            fuzz_expect(strcmp(suite->entries[i].c.canonical, suite->entries[k].c.canonical) != 0,
-                        "%s is there twice", suite->entries[i].c.canonical);
+            fuzz_expect(strcmp(suite->entries[i].c.canonical, suite->entries[k].c.canonical) != 0, "%s is there twice",
+                        suite->entries[i].c.canonical);
 }
 
 void fuzz_target(const char *text, size_t size)

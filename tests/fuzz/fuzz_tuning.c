@@ -40,8 +40,8 @@ static void expect_written(const json_t *entries)
     husk__tuning_file read;
     for (size_t i = 0; i < json_array_size(entries); i++)
         whole += is_whole(json_array_get(entries, i));
-    fuzz_expect(husk__tuning_file_parse(text, size, &read, reason),
-                "the library refuses what clbench wrote: %s\n%s", reason, text);
+    fuzz_expect(husk__tuning_file_parse(text, size, &read, reason), "the library refuses what clbench wrote: %s\n%s",
+                reason, text);
     fuzz_expect(read.count == whole, "the library reads %zu of %zu entries\n%s", read.count, whole, text);
     expect_entries(&read);
     husk__tuning_file_free(&read);
@@ -52,8 +52,7 @@ static void expect_merged(json_t *entries)
 {
     json_t *merged = json_array();
     const size_t taken = bench_database_merge(merged, entries);
-    fuzz_expect(json_array_size(merged) <= taken && taken <= json_array_size(entries),
-                "%zu entries were taken", taken);
+    fuzz_expect(json_array_size(merged) <= taken && taken <= json_array_size(entries), "%zu entries were taken", taken);
     json_t *copy = json_deep_copy(merged);
     fuzz_expect(bench_database_merge(merged, copy) == 0 && json_equal(merged, copy),
                 "merging a database with itself changes it");

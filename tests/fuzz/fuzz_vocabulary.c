@@ -13,11 +13,8 @@ enum { LONGEST = 64, SPECIAL = 2, MOST_WORDS = 512 };
 
 static husk_array array_of(const char *text, size_t size)
 {
-    return (husk_array){.dtype = HUSK_U8,
-                        .rank = 1,
-                        .shape = {(int64_t)size},
-                        .bytes = size,
-                        .data = (void *)(uintptr_t)text};
+    return (husk_array){
+        .dtype = HUSK_U8, .rank = 1, .shape = {(int64_t)size}, .bytes = size, .data = (void *)(uintptr_t)text};
 }
 
 // ---- what is kept ----
@@ -28,8 +25,7 @@ static void expect_word(const husk_vocabulary *vocabulary, int64_t id, const cha
     fuzz_expect(id < husk_vocabulary_size(vocabulary), "word %lld is missing", (long long)id);
     const char *text = husk_vocabulary_get(vocabulary, id, &bytes);
     fuzz_expect(bytes == length && !memcmp(text, word, length), "word %lld is another", (long long)id);
-    fuzz_expect(husk_vocabulary_find(vocabulary, word, length) == id, "word %lld is found elsewhere",
-                (long long)id);
+    fuzz_expect(husk_vocabulary_find(vocabulary, word, length) == id, "word %lld is found elsewhere", (long long)id);
 }
 
 static bool is_line(const char *line, const char *past)
@@ -98,8 +94,7 @@ static void load(const char *text, size_t size)
                is_one = is_bytes || (is_words && expect_lines(NULL, text + HEAD, text + size));
     fuzz_expect((status == HUSK_OK) == is_one, "it answers %s: %s", husk_status_name(status), error.text);
     if (status) {
-        fuzz_expect(status == HUSK_INVALID_ARGUMENT && !vocabulary, "refused with %d: %s", (int)status,
-                    error.text);
+        fuzz_expect(status == HUSK_INVALID_ARGUMENT && !vocabulary, "refused with %d: %s", (int)status, error.text);
         fuzz_expect_reason(error.text, sizeof error.text);
         fuzz_expect_clean(error.text);
         return;
@@ -110,8 +105,7 @@ static void load(const char *text, size_t size)
         expect_lines(vocabulary, text + HEAD, text + size);
     else
         expect_bytes(vocabulary, text + HEAD, text + size);
-    fuzz_expect(!is_words || (written.bytes == size && !memcmp(written.data, text, size)),
-                "it is written as another");
+    fuzz_expect(!is_words || (written.bytes == size && !memcmp(written.data, text, size)), "it is written as another");
     husk_array_release(&written);
     husk_vocabulary_release(vocabulary);
 }
@@ -142,8 +136,7 @@ static bool split(const char *text, size_t size, words *all)
         }
         if (all->count == MOST_WORDS)
             return false;
-        for (; is_inside(text, size, at) || (at < size && text[at] == '\'' && is_inside(text, size, at + 1));
-             at++)
+        for (; is_inside(text, size, at) || (at < size && text[at] == '\'' && is_inside(text, size, at + 1)); at++)
             if (length < LONGEST)
                 all->text[all->count][length++] =
                     (char)(text[at] >= 'A' && text[at] <= 'Z' ? text[at] - 'A' + 'a' : text[at]);
@@ -175,14 +168,13 @@ static void expect_counted(const husk_vocabulary *vocabulary, const words *all)
         const char *word = husk_vocabulary_get(vocabulary, id, NULL);
         const int uses = uses_of(all, word);
         fuzz_expect(uses > 0, "\"%s\" is none of the text's words", word);
-        fuzz_expect(uses < most || (uses == most && strcmp(last, word) < 0), "\"%s\" stands before \"%s\"", last,
-                    word);
+        fuzz_expect(uses < most || (uses == most && strcmp(last, word) < 0), "\"%s\" stands before \"%s\"", last, word);
         most = uses;
         last = word;
     }
     for (size_t i = 0; i < all->count; i++)
-        expect_word(vocabulary, husk_vocabulary_find(vocabulary, all->text[i], strlen(all->text[i])),
-                    all->text[i], strlen(all->text[i]));
+        expect_word(vocabulary, husk_vocabulary_find(vocabulary, all->text[i], strlen(all->text[i])), all->text[i],
+                    strlen(all->text[i]));
 }
 
 static void expect_ids(const husk_vocabulary *vocabulary, const char *text, size_t size, const words *all)
@@ -191,12 +183,10 @@ static void expect_ids(const husk_vocabulary *vocabulary, const char *text, size
     husk_error error = {0};
     int32_t ids[LENGTH];
     const size_t taken = all->count < LENGTH ? all->count : LENGTH, padding = LENGTH - taken;
-    fuzz_expect(!husk_vocabulary_encode_words(vocabulary, text, size, LENGTH, ids, &error), "no ids: %s",
-                error.text);
+    fuzz_expect(!husk_vocabulary_encode_words(vocabulary, text, size, LENGTH, ids, &error), "no ids: %s", error.text);
     for (size_t i = 0; i < LENGTH; i++) {
         const char *word = i < padding ? "" : all->text[i - padding];
-        const int32_t id =
-            i < padding ? HUSK_WORD_PADDING : husk_vocabulary_find(vocabulary, word, strlen(word));
+        const int32_t id = i < padding ? HUSK_WORD_PADDING : husk_vocabulary_find(vocabulary, word, strlen(word));
         fuzz_expect(ids[i] == id, "id %zu, of \"%s\", is %d, not %d", i, word, ids[i], id);
     }
 }
@@ -212,8 +202,7 @@ static void count(const char *text, size_t size)
     fuzz_expect(!husk_corpus_create(&corpus, &error) && !husk_corpus_add(corpus, text, size, 0, &error) &&
                     !husk_corpus_add(corpus, text, size, 1, &error),
                 "no corpus: %s", error.text);
-    fuzz_expect(!husk_vocabulary_create_words(corpus, INT32_MAX, &vocabulary, &error), "none: %s",
-                error.text);
+    fuzz_expect(!husk_vocabulary_create_words(corpus, INT32_MAX, &vocabulary, &error), "none: %s", error.text);
     fuzz_expect(!husk_vocabulary_create_words(corpus, SPECIAL + 1, &few, &error), "none: %s", error.text);
     expect_kept(vocabulary, &written);
     if (split(text, size, &all)) {

@@ -109,8 +109,8 @@ static void report(run *r, const call *found, const char *form)
     call_parse(&k, &c);
     make_call(r, &c, form); // for its words
     bench_clean_line(r->why);
-    printf("finding: clbench verify %s%s%s # %s (%d steps)\n", c.canonical, form ? " --variant " : "",
-           form ? form : "", r->why, steps);
+    printf("finding: clbench verify %s%s%s # %s (%d steps)\n", c.canonical, form ? " --variant " : "", form ? form : "",
+           r->why, steps);
     fflush(stdout);
 }
 
@@ -148,8 +148,7 @@ static void draw_and_run(run *r)
     husk_ref_random random = {.seed = r->options->seed};
     while (!is_over(r)) {
         const int64_t drawn = husk_ref_random_below(&random, BENCH_OP_COUNT);
-        burst(r, r->options->op ? bench_op_find(r->options->op) : bench_op_get((bench_op_kind)drawn),
-              &random);
+        burst(r, r->options->op ? bench_op_find(r->options->op) : bench_op_get((bench_op_kind)drawn), &random);
     }
 }
 

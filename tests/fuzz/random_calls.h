@@ -29,8 +29,7 @@ void call_from_line(const char *line, call *k);
  * language takes was found. dir: a direction's name, or NULL for one by chance.
  */
 bool call_draw_options(const bench_op *op, const char *dir, husk_ref_random *random, call *k);
-bool call_draw_sizes(const bench_op *op, husk_ref_random *random, const call *options, call *k,
-                     bench_case *c);
+bool call_draw_sizes(const bench_op *op, husk_ref_random *random, const call *options, call *k, bench_case *c);
 
 /*
  * Ways to ask for the case, how many is answered: "", which is the library's choice, and some of the variants, each in

@@ -105,8 +105,7 @@ bool call_verify(call_made *made, call_result *result)
     bench_verdict verdict;
     bench_details details = {0};
     bench_contender_husk.details(made->state, &details);
-    const bench_verify_options verify = {
-        .seed = 1, .error_factor = details.error_factor, .widening = details.widening};
+    const bench_verify_options verify = {.seed = 1, .error_factor = details.error_factor, .widening = details.widening};
     bench_verdict_begin(&verdict);
     bench_op_get(c->op)->verify(c, &made->data, &made->output, &verify, &verdict);
     result->mistrusted = verdict.pass && verdict.mistrusted;
@@ -130,8 +129,7 @@ bool call_verify(call_made *made, call_result *result)
 static bool call_guards(call_made *made, call_result *result)
 {
     char reason[BENCH_REASON_TEXT] = "", found[BENCH_REASON_TEXT] = "";
-    const bench_answer answer =
-        made->is_guarded ? bench_contender_husk.guards(made->state, found, reason) : BENCH_OK;
+    const bench_answer answer = made->is_guarded ? bench_contender_husk.guards(made->state, found, reason) : BENCH_OK;
     if (answer != BENCH_OK || *found)
         explain(result, CALL_WRONG, *found ? found : reason);
     return answer == BENCH_OK && !*found;

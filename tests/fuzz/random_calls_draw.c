@@ -53,8 +53,7 @@ bool call_draw_options(const bench_op *op, const char *dir, husk_ref_random *ran
 
 // ---- sizes ----
 
-static void draw_integer(const bench_field *field, husk_ref_random *random, const call *k, char *value,
-                         size_t size)
+static void draw_integer(const bench_field *field, husk_ref_random *random, const call *k, char *value, size_t size)
 {
     const int64_t limit = TEST_PICK(random, 4, 4, 8, 20, 40, 80, 300);
     const int64_t tile = TEST_PICK(random, 4, 8, 16, 32);

@@ -36,8 +36,8 @@ static bool lower_number(call *k, size_t at, call_fails_fn fails, void *user)
             call smaller = *k;
             if (tries[i] >= now)
                 continue;
-            snprintf(smaller.words[at], CALL_WORD, "%.*s%" PRId64 "%.32s", (int)(number - k->words[at]),
-                     k->words[at], tries[i], number + digits);
+            snprintf(smaller.words[at], CALL_WORD, "%.*s%" PRId64 "%.32s", (int)(number - k->words[at]), k->words[at],
+                     tries[i], number + digits);
             if (is_worth(&smaller, fails, user)) {
                 *k = smaller;
                 return true;
@@ -87,8 +87,7 @@ void call_from_line(const char *line, call *k)
     while (*line && k->count < CALL_WORDS) {
         const size_t length = strcspn(line, " ");
         if (length)
-            snprintf(k->words[k->count++], CALL_WORD, "%.*s",
-                     (int)(length < CALL_WORD ? length : CALL_WORD - 1), line);
+            snprintf(k->words[k->count++], CALL_WORD, "%.*s", (int)(length < CALL_WORD ? length : CALL_WORD - 1), line);
         line += length + strspn(line + length, " ");
     }
 }

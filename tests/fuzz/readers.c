@@ -127,8 +127,7 @@ static void resume(const json_t *document)
         for (size_t i = 0; i < suite.count; i++)
             fuzz_expect(suite.entries[i].count > 0, "%s occurs %lld times", suite.entries[i].c.canonical,
                         (long long)suite.entries[i].count);
-        fuzz_expect(isfinite(options->max_time) && options->max_time >= 0, "%g seconds a case",
-                    options->max_time);
+        fuzz_expect(isfinite(options->max_time) && options->max_time >= 0, "%g seconds a case", options->max_time);
     } else {
         fuzz_expect_reason(reason, sizeof reason);
     }

@@ -55,8 +55,8 @@ static void make_rows(void)
             for (size_t i = 0; i < (*variant)->configuration_count; ++i) {
                 if (row_count == MAX_ROWS)
                     stop((*op)->name, "there are more configurations than MAX_ROWS");
-                rows[row_count++] = (row){.op = *op, .variant = *variant,
-                                          .configuration = (*variant)->configurations[i].name};
+                rows[row_count++] =
+                    (row){.op = *op, .variant = *variant, .configuration = (*variant)->configurations[i].name};
             }
 }
 
@@ -123,11 +123,26 @@ static void widen(const call *c, husk_tensor *tensor)
 static call call_of(bench_husk_job *job)
 {
     bench_husk_set *set = &job->sets[0];
-    husk_tensor *const all[] = {&set->x,       &set->w,        &set->bias,         &set->y,
-                                &set->indices, &set->lengths,  &set->h0,           &set->c0,
-                                &set->h_n,     &set->c_n,      &set->dy,           &set->saved[0],
-                                &set->saved[1], &set->saved[2], &set->saved[3],     &set->gradients[0],
-                                &set->gradients[1], &set->gradients[2], &set->gradients[3], set->layer_tensors};
+    husk_tensor *const all[] = {&set->x,
+                                &set->w,
+                                &set->bias,
+                                &set->y,
+                                &set->indices,
+                                &set->lengths,
+                                &set->h0,
+                                &set->c0,
+                                &set->h_n,
+                                &set->c_n,
+                                &set->dy,
+                                &set->saved[0],
+                                &set->saved[1],
+                                &set->saved[2],
+                                &set->saved[3],
+                                &set->gradients[0],
+                                &set->gradients[1],
+                                &set->gradients[2],
+                                &set->gradients[3],
+                                set->layer_tensors};
     call made = {.job = job};
     for (size_t i = 0; i < sizeof all / sizeof *all; ++i)
         if (all[i] && all[i]->buffer) {

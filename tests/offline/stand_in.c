@@ -177,8 +177,8 @@ cl_int clGetDeviceInfo(cl_device_id id, cl_device_info what, size_t capacity, vo
     }
     if (what == CL_DEVICE_NAME)
         return answer_text(device_name, capacity, to, size);
-    if (what == CL_DEVICE_VENDOR || what == CL_DRIVER_VERSION ||
-        what == CL_DEVICE_VERSION || what == CL_DEVICE_OPENCL_C_VERSION)
+    if (what == CL_DEVICE_VENDOR || what == CL_DRIVER_VERSION || what == CL_DEVICE_VERSION ||
+        what == CL_DEVICE_OPENCL_C_VERSION)
         return answer_text("stand-in", capacity, to, size);
     if (what == CL_DEVICE_MAX_WORK_ITEM_SIZES) {
         const size_t sizes[3] = {1024, 1024, 1024};
@@ -343,8 +343,7 @@ cl_int clEnqueueCopyBuffer(cl_command_queue queue, cl_mem from, cl_mem to, size_
 cl_int clEnqueueFillBuffer(cl_command_queue queue, cl_mem memory, const void *pattern, size_t pattern_bytes,
                            size_t offset, size_t bytes, cl_uint count, const cl_event *wait, cl_event *event)
 {
-    (void)queue, (void)memory, (void)pattern, (void)pattern_bytes, (void)offset, (void)bytes, (void)count,
-        (void)wait;
+    (void)queue, (void)memory, (void)pattern, (void)pattern_bytes, (void)offset, (void)bytes, (void)count, (void)wait;
     return done(event);
 }
 
@@ -361,8 +360,8 @@ void *clEnqueueMapBuffer(cl_command_queue queue, cl_mem memory, cl_bool blocking
     return (char *)t->memory + offset;
 }
 
-cl_int clEnqueueUnmapMemObject(cl_command_queue queue, cl_mem memory, void *mapped, cl_uint count,
-                               const cl_event *wait, cl_event *event)
+cl_int clEnqueueUnmapMemObject(cl_command_queue queue, cl_mem memory, void *mapped, cl_uint count, const cl_event *wait,
+                               cl_event *event)
 {
     (void)queue, (void)memory, (void)mapped, (void)count, (void)wait;
     return done(event);
@@ -414,8 +413,8 @@ cl_int clGetProgramInfo(cl_program program, cl_program_info what, size_t capacit
     return answer_zero(capacity, to, size);
 }
 
-cl_int clGetProgramBuildInfo(cl_program program, cl_device_id id, cl_program_build_info what, size_t capacity,
-                             void *to, size_t *size)
+cl_int clGetProgramBuildInfo(cl_program program, cl_device_id id, cl_program_build_info what, size_t capacity, void *to,
+                             size_t *size)
 {
     (void)program, (void)id, (void)what;
     return answer_text("", capacity, to, size);

@@ -215,8 +215,8 @@ static husk_status norm_backward(husk_queue *queue, int64_t many)
 {
     const husk_tensor x = REPEATED(HUSK_F32, 1, 1, many), numbers = PACKED(HUSK_F32, 1);
     const husk_tensor dscale = PACKED(HUSK_F32, 1), scale = PACKED(HUSK_F32, 1);
-    const husk_norm_params params = HUSK_MAKE(husk_norm_params, .kind = HUSK_NORM_BATCH, .training = 1,
-                                              .axis = -1, .epsilon = 1e-5f, .momentum = 0.1f);
+    const husk_norm_params params = HUSK_MAKE(husk_norm_params, .kind = HUSK_NORM_BATCH, .training = 1, .axis = -1,
+                                              .epsilon = 1e-5f, .momentum = 0.1f);
     return husk_norm_backward(queue, &params, &x, &scale, &numbers, &numbers, &x, NULL, &dscale, NULL);
 }
 
@@ -452,9 +452,9 @@ START_TEST(matrices_that_one_serves)
     husk_plan *plan;
     test_refused_error(husk_gemm_plan_create(test_context(), NULL, &a, &b, NULL, &c, &plan, &error), &error,
                        HUSK_INVALID_ARGUMENT, "c: its");
-    test_refused_error(husk_quantized_gemm_plan_create(test_context(), NULL, &bytes_a, &bytes_b, NULL, NULL, &c, &plan,
-                                                       &error),
-                       &error, HUSK_INVALID_ARGUMENT, "c: its");
+    test_refused_error(
+        husk_quantized_gemm_plan_create(test_context(), NULL, &bytes_a, &bytes_b, NULL, NULL, &c, &plan, &error),
+        &error, HUSK_INVALID_ARGUMENT, "c: its");
 }
 END_TEST
 
@@ -475,8 +475,8 @@ START_TEST(windows_of_expanded_inputs)
 {
     const husk_tensor x = REPEATED_FIRST(HUSK_F32, 1 << 28, 1, 1 << 20), dw = PACKED(HUSK_F32, 1, 1, 9);
     const husk_conv_params params = HUSK_CONV_PARAMS(.pad = {4});
-    test_refused(husk_conv_backward_weights(test_silent_queue(), &params, &x, &x, &dw, NULL),
-                 HUSK_UNSUPPORTED, "windows of w");
+    test_refused(husk_conv_backward_weights(test_silent_queue(), &params, &x, &x, &dw, NULL), HUSK_UNSUPPORTED,
+                 "windows of w");
 }
 END_TEST
 

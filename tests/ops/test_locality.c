@@ -13,13 +13,7 @@
 #include "support/support.h"
 #include "support/values.h"
 
-enum {
-    CHANNELS = 64,
-    EDGE = 28,
-    AT = 13,
-    PIXELS = CHANNELS * EDGE * EDGE,
-    WEIGHTS = CHANNELS * CHANNELS * 9
-};
+enum { CHANNELS = 64, EDGE = 28, AT = 13, PIXELS = CHANNELS * EDGE * EDGE, WEIGHTS = CHANNELS * CHANNELS * 9 };
 enum { FORWARD, DATA, GRADIENT, DIRECTIONS };
 static const int64_t image[] = {1, CHANNELS, EDGE, EDGE}, filter[] = {CHANNELS, CHANNELS, 3, 3};
 static const char *const operators[] = {"conv", "conv_backward_data", "conv_backward_weights"};
@@ -53,19 +47,16 @@ static int count_of(int direction)
 }
 
 // The results, and the variant that has computed them; false: it does not compute this here.
-static bool compute(husk_queue *queue, int direction, const husk_conv_params *params, float *results,
-                    char name[64])
+static bool compute(husk_queue *queue, int direction, const husk_conv_params *params, float *results, char name[64])
 {
     husk_error error;
     husk_buffer *in, *other, *out;
     husk_context *context = husk_queue_context(queue);
     test_ok_error(husk_buffer_create(context, sizeof pixels, &in, &error), &error);
-    test_ok_error(husk_buffer_create(context,
-                                     sizeof gradients > sizeof weights ? sizeof gradients : sizeof weights,
+    test_ok_error(husk_buffer_create(context, sizeof gradients > sizeof weights ? sizeof gradients : sizeof weights,
                                      &other, &error),
                   &error);
-    test_ok_error(husk_buffer_create(context, (uint64_t)count_of(direction) * sizeof(float), &out, &error),
-                  &error);
+    test_ok_error(husk_buffer_create(context, (uint64_t)count_of(direction) * sizeof(float), &out, &error), &error);
     const husk_tensor x = husk_tensor_make(in, HUSK_F32, 4, image);
     const husk_tensor w = husk_tensor_make(direction == GRADIENT ? out : other, HUSK_F32, 4, filter);
     const husk_tensor y = husk_tensor_make(direction == GRADIENT ? other : out, HUSK_F32, 4, image);
@@ -73,9 +64,8 @@ static bool compute(husk_queue *queue, int direction, const husk_conv_params *pa
     ck_assert(!(direction == GRADIENT ? husk_buffer_write(queue, other, 0, sizeof gradients, gradients)
                                       : husk_buffer_write(queue, other, 0, sizeof weights, weights)));
     const husk_status status = direction == FORWARD ? husk_conv(queue, params, &x, &w, NULL, &y)
-                               : direction == DATA
-                                   ? husk_conv_backward_data(queue, params, &w, &x, &y)
-                                   : husk_conv_backward_weights(queue, params, &x, &y, &w, NULL);
+                               : direction == DATA  ? husk_conv_backward_data(queue, params, &w, &x, &y)
+                                                    : husk_conv_backward_weights(queue, params, &x, &y, &w, NULL);
     if (status == HUSK_OK) {
         snprintf(name, 64, "%s", husk_plan_variant(husk_queue_plan(queue)));
         ck_assert(!husk_buffer_read(queue, out, 0, (uint64_t)count_of(direction) * sizeof(float), results));
@@ -89,8 +79,7 @@ static bool compute(husk_queue *queue, int direction, const husk_conv_params *pa
 }
 
 // How many results that do not see the element are others where it is so much.
-static int count_changes(husk_queue *queue, int direction, const husk_conv_params *params, float value,
-                         char name[64])
+static int count_changes(husk_queue *queue, int direction, const husk_conv_params *params, float value, char name[64])
 {
     const int count = count_of(direction);
     float *before = malloc((size_t)count * sizeof *before), *after = malloc((size_t)count * sizeof *after);
@@ -127,8 +116,8 @@ START_TEST(results_that_do_not_see_an_element_keep_their_bits)
             const int changes = count_changes(test_silent_queue(), direction, &params, values[i], name);
             if (changes < 0)
                 break;
-            ck_assert_msg(changes == 0, "%s %s: %g changes %d results that do not see it",
-                          operators[direction], name, (double)values[i], changes);
+            ck_assert_msg(changes == 0, "%s %s: %g changes %d results that do not see it", operators[direction], name,
+                          (double)values[i], changes);
             tried++;
         }
         do
@@ -158,8 +147,7 @@ static bool may_be_taken(husk_context *context, const husk_conv_params *params)
     static float results[PIXELS];
     test_ok_error(husk_queue_create(context, NULL, &queue, &error), &error);
     ck_assert(compute(queue, FORWARD, params, results, name));
-    test_ok_error(husk_tuning_candidates(context, husk_queue_plan(queue), candidates, 64, &count, &error),
-                  &error);
+    test_ok_error(husk_tuning_candidates(context, husk_queue_plan(queue), candidates, 64, &count, &error), &error);
     for (size_t i = 0; i < count && i < 64; i++)
         is_there = is_there || is_winograd(candidates[i].variant);
     ck_assert_msg(is_there || !is_winograd(name), "%s, which is no candidate", name);
@@ -173,8 +161,7 @@ START_TEST(leave_is_what_the_caller_says)
     husk_context *high, *highest;
     husk_conv_params params = plain();
     test_ok_error(husk_context_create(NULL, NULL, &highest, &error), &error);
-    test_ok_error(husk_context_create(NULL, &HUSK_CONTEXT_PARAMS(.precision = HUSK_PRECISION_HIGH), &high,
-                                      &error),
+    test_ok_error(husk_context_create(NULL, &HUSK_CONTEXT_PARAMS(.precision = HUSK_PRECISION_HIGH), &high, &error),
                   &error);
     const bool is_here = may_be_taken(high, &params); // on other devices it is not, leave or none
     ck_assert(is_here || !test_device_is_home());
@@ -240,13 +227,12 @@ START_TEST(a_name_is_leave_and_a_tuning_database_is_none)
     ck_assert(compute(queue, direction, &params, results, name));
     test_ok_error(husk_tuning_key_get(context, husk_queue_plan(queue), &key, &error), &error);
     husk_queue_release(queue);
-    snprintf(
-        document, sizeof document,
-        "{\"schema\": \"husk-tuning/1\", \"entries\": [{\"device\": \"%s\", \"platform\": \"%s\", \"driver\": "
-        "\"%s\", \"family\": \"%s\", \"op\": \"%s\", \"problem\": \"%s\", \"class\": \"%s\", \"kernels\": "
-        "\"%s\", \"state\": \"tuned\", \"variant\": \"%s\"}]}",
-        key.device, key.platform, key.driver, key.family, key.op, key.problem, key.shape_class, key.kernels,
-        variant);
+    snprintf(document, sizeof document,
+             "{\"schema\": \"husk-tuning/1\", \"entries\": [{\"device\": \"%s\", \"platform\": \"%s\", \"driver\": "
+             "\"%s\", \"family\": \"%s\", \"op\": \"%s\", \"problem\": \"%s\", \"class\": \"%s\", \"kernels\": "
+             "\"%s\", \"state\": \"tuned\", \"variant\": \"%s\"}]}",
+             key.device, key.platform, key.driver, key.family, key.op, key.problem, key.shape_class, key.kernels,
+             variant);
     test_ok_error(husk_context_load_tuning(context, &HUSK_TUNING_PARAMS(.text = document), &error), &error);
     chosen(context, direction, NULL, name);
     ck_assert_msg(!is_winograd(name), "a tuning database has made it %s", name);

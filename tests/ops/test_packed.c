@@ -15,8 +15,8 @@ typedef struct operands {
 } operands;
 
 typedef struct packer {
-    const char *op, *argument;  // the weights' name
-    const char *variants[2];    // of which either refuses what the other one has packed
+    const char *op, *argument; // the weights' name
+    const char *variants[2]; // of which either refuses what the other one has packed
     husk_dtype dtype;
     int32_t rank;
     int64_t x[4], w[4], y[4];
@@ -103,14 +103,54 @@ static husk_status run_images(husk_plan *plan, husk_queue *queue, const operands
 
 // Weights of rank 3, where a batch of matrices and filters along one dimension look alike.
 static const packer packers[] = {
-    {"gemm", "b", {"packed:12x2v", "packed:16x1v"}, HUSK_F32, 2, {6, 36}, {36, 20}, {6, 20}, call_gemm, plan_gemm,
-     run_gemm, husk_gemm_plan_pack},
-    {"conv", "w", {"implicit_gemm", "direct_filters"}, HUSK_F32, 3, {1, 4, 30}, {40, 4, 3}, {1, 40, 28}, call_conv,
-     plan_conv, run_conv, husk_conv_plan_pack},
-    {"quantized_gemm", "b", {"packed", "packed"}, HUSK_I8, 2, {6, 36}, {36, 20}, {6, 20}, call_bytes, plan_bytes,
-     run_bytes, husk_quantized_gemm_plan_pack},
-    {"quantized_conv", "w", {"implicit_gemm:plain", "implicit_gemm:plain"}, HUSK_I8, 3, {1, 4, 30}, {40, 4, 3},
-     {1, 40, 28}, call_images, plan_images, run_images, husk_quantized_conv_plan_pack},
+    {"gemm",
+     "b",
+     {"packed:12x2v", "packed:16x1v"},
+     HUSK_F32,
+     2,
+     {6, 36},
+     {36, 20},
+     {6, 20},
+     call_gemm,
+     plan_gemm,
+     run_gemm,
+     husk_gemm_plan_pack},
+    {"conv",
+     "w",
+     {"implicit_gemm", "direct_filters"},
+     HUSK_F32,
+     3,
+     {1, 4, 30},
+     {40, 4, 3},
+     {1, 40, 28},
+     call_conv,
+     plan_conv,
+     run_conv,
+     husk_conv_plan_pack},
+    {"quantized_gemm",
+     "b",
+     {"packed", "packed"},
+     HUSK_I8,
+     2,
+     {6, 36},
+     {36, 20},
+     {6, 20},
+     call_bytes,
+     plan_bytes,
+     run_bytes,
+     husk_quantized_gemm_plan_pack},
+    {"quantized_conv",
+     "w",
+     {"implicit_gemm:plain", "implicit_gemm:plain"},
+     HUSK_I8,
+     3,
+     {1, 4, 30},
+     {40, 4, 3},
+     {1, 40, 28},
+     call_images,
+     plan_images,
+     run_images,
+     husk_quantized_conv_plan_pack},
 };
 enum { PACKERS = sizeof packers / sizeof *packers };
 

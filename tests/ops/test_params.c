@@ -50,8 +50,8 @@ CALL(embedding_backward, embedding, queue, params, NULL, NULL, NULL)
 CALL(gemm, gemm, queue, params, 0, NULL, NULL, NULL, 0, NULL)
 CALL(gemm_plan_create, gemm, context, params, NULL, NULL, NULL, NULL, &plan, error)
 CALL(gemm_backward, gemm, queue, params, 0, NULL, NULL, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL)
-CALL(gemm_backward_plan_create, gemm, context, params, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
-     &plan, error)
+CALL(gemm_backward_plan_create, gemm, context, params, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, &plan,
+     error)
 CALL(grad_norm, grad_norm, queue, params, NULL, 0, NULL, NULL)
 CALL(grad_scale, grad_scale, queue, params, NULL, 0, NULL, NULL)
 CALL(loss, loss, queue, params, NULL, NULL, NULL, NULL, NULL)
@@ -162,8 +162,7 @@ static const char *said(husk_status status)
 // What a struct is made by: a macro, or a function where 0 is no default for some member.
 static void name_maker(const char *type, char *maker, size_t capacity)
 {
-    static const char *const made_by_function[] = {"binary", "grad_scale", "loss",
-                                                   "norm",   "one_hot",    "softmax"};
+    static const char *const made_by_function[] = {"binary", "grad_scale", "loss", "norm", "one_hot", "softmax"};
     for (size_t i = 0; i < sizeof made_by_function / sizeof *made_by_function; i++)
         if (!strcmp(type, made_by_function[i])) {
             snprintf(maker, capacity, ": husk_%s_defaults of this", type);
@@ -193,8 +192,8 @@ START_TEST(another_size_is_refused)
         const husk_status status = calls[_i].call(params);
         ck_assert_msg(status == HUSK_INVALID_ARGUMENT, "%s: size %u: %s", calls[_i].name, (unsigned)wrong[i],
                       husk_status_name(status));
-        ck_assert_msg(!strncmp(said(status), name, strlen(name)), "%s: size %u: %s", calls[_i].name,
-                      (unsigned)wrong[i], said(status));
+        ck_assert_msg(!strncmp(said(status), name, strlen(name)), "%s: size %u: %s", calls[_i].name, (unsigned)wrong[i],
+                      said(status));
         ck_assert_msg(strstr(said(status), maker) != NULL, "%s: %s is not in it", said(status), maker);
         ck_assert_ptr_null(plan);
     }

@@ -24,14 +24,12 @@ static void draw(float *values, int64_t count, uint64_t seed)
 // The sum that element i of the output is.
 typedef int64_t (*exact_function)(const void *problem, int64_t i);
 
-static void compare(const char *op, const char *variant, const void *problem, int64_t count,
-                    exact_function exact)
+static void compare(const char *op, const char *variant, const void *problem, int64_t count, exact_function exact)
 {
     test_count_executed(op, variant);
     for (int64_t i = 0; i < count; i++)
         ck_assert_msg(y[i] == (float)exact(problem, i), "%s %s: element %lld is %.9g, not %lld", op,
-                      variant ? variant : "(chosen)", (long long)i, (double)y[i],
-                      (long long)exact(problem, i));
+                      variant ? variant : "(chosen)", (long long)i, (double)y[i], (long long)exact(problem, i));
 }
 
 // ---- gemm ----
@@ -98,8 +96,7 @@ static int64_t conv_exact(const void *problem, int64_t i)
     for (int64_t c = 0; c < each; c++)
         for (int64_t r = 0; r < p->r; r++)
             for (int64_t s = 0; s < p->s; s++) {
-                const int64_t row = i / ow % oh * p->stride - p->pad + r,
-                              column = i % ow * p->stride - p->pad + s;
+                const int64_t row = i / ow % oh * p->stride - p->pad + r, column = i % ow * p->stride - p->pad + s;
                 if (row >= 0 && row < p->h && column >= 0 && column < p->w)
                     sum += (int64_t)a[((first + c) * p->h + row) * p->w + column] *
                            (int64_t)b[((k * each + c) * p->r + r) * p->s + s];
@@ -130,8 +127,7 @@ START_TEST(convolutions)
         }
         params.groups = p->groups;
         if (is_exact(variant) &&
-            test_ran(husk_conv(test_queue(), &params, &x.tensor, &w.tensor, NULL, &out.tensor), "conv",
-                     variant)) {
+            test_ran(husk_conv(test_queue(), &params, &x.tensor, &w.tensor, NULL, &out.tensor), "conv", variant)) {
             test_get_values(&out, y);
             compare("conv", variant, p, p->k * oh * ow, conv_exact);
         }
@@ -163,8 +159,8 @@ START_TEST(sums)
                 int64_t sum = 0;
                 for (int64_t i = 0; i < n; i++)
                     sum += (int64_t)a[row * n + i];
-                ck_assert_msg(y[row] == (float)sum, "reduce %s: %.9g, not %lld",
-                              variant ? variant : "(chosen)", (double)y[row], (long long)sum);
+                ck_assert_msg(y[row] == (float)sum, "reduce %s: %.9g, not %lld", variant ? variant : "(chosen)",
+                              (double)y[row], (long long)sum);
             }
         }
         test_release(&out);

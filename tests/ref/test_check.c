@@ -144,8 +144,8 @@ START_TEST(test_zeros_within_wide_bounds)
     static const struct {
         double factor, zeros;
         bool is_mistrusted;
-    } rows[] = {{1, 0, false}, {1.06, 0, false}, {1.07, 0, true}, {0.5, 0, true}, {0, 0, true}, {1, 0.7, false},
-                {1, 0.8, true}};
+    } rows[] = {{1, 0, false}, {1.06, 0, false}, {1.07, 0, true}, {0.5, 0, true},
+                {0, 0, true},  {1, 0.7, false},  {1, 0.8, true}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         husk_ref_report report = {0};
         for (int n = 0; n < 100; n++) {
@@ -351,8 +351,7 @@ START_TEST(test_gemm)
     husk_ref_array bias = column_bias ? make_random(2, (int64_t[]){m, 1}, 3) : make_random(1, &n, 3);
     husk_ref_array c = make_random(3, (int64_t[]){batch, m, n}, 4), out = make_random(3, c.shape, 5);
     husk_gemm_params params = {.transpose_a = transposed, .transpose_b = transposed};
-    husk_ref_gemm op =
-        {.params = &params, .alpha = 1.5f, .beta = -0.5f, .a = &a, .b = &b, .bias = &bias, .c = &c};
+    husk_ref_gemm op = {.params = &params, .alpha = 1.5f, .beta = -0.5f, .a = &a, .b = &b, .bias = &bias, .c = &c};
     gemm_in_f32(&op, &out);
     husk_ref_report report = {0};
     husk_ref_gemm_check(&op, 5, &out, &report);
@@ -414,8 +413,7 @@ START_TEST(test_freivalds_bias)
 {
     husk_ref_array a = make_random(2, (int64_t[]){40, 2}, 1), b = make_random(2, (int64_t[]){2, 50}, 2);
     husk_ref_array c = husk_ref_array_make(NULL, HUSK_F32, 2, (int64_t[]){40, 50});
-    husk_ref_array bias =
-        _i == 0 ? make_random(1, (int64_t[]){50}, 3) : make_random(2, (int64_t[]){40, 1}, 3);
+    husk_ref_array bias = _i == 0 ? make_random(1, (int64_t[]){50}, 3) : make_random(2, (int64_t[]){40, 1}, 3);
     husk_ref_random_fill_array(&bias, 3, 1000.0f);
     husk_ref_gemm op = {.alpha = 1.0f, .a = &a, .b = &b, .bias = &bias, .c = &c};
     husk_ref_function function = husk_ref_gemm_function(&op);
@@ -468,11 +466,7 @@ START_TEST(test_conv)
     husk_ref_array w = make_random(4, (int64_t[]){filters, channels / groups, 3, 3}, 2);
     husk_ref_array bias = make_random(1, &filters, 3);
     husk_conv_params params = {.pad = {1, 1}, .groups = groups};
-    husk_ref_conv op = {.params = &params,
-                        .x = &x,
-                        .w = &w,
-                        .bias = &bias,
-                        .tile = {tiled ? 4 : 0, tiled ? 2 : 0}};
+    husk_ref_conv op = {.params = &params, .x = &x, .w = &w, .bias = &bias, .tile = {tiled ? 4 : 0, tiled ? 2 : 0}};
     husk_ref_function function = husk_ref_conv_function(&op);
     husk_ref_array y = make_right(&function, HUSK_F32);
     husk_ref_report report = {0};
@@ -507,9 +501,7 @@ END_TEST
 START_TEST(test_pool)
 {
     husk_ref_array x = make_random(4, (int64_t[]){2, 3, 11, 12}, 1);
-    husk_pool_params params = {.kind = _i == 0 ? HUSK_POOL_MAX : HUSK_POOL_AVG,
-                               .window = {3, 2},
-                               .pad = {1, 1}};
+    husk_pool_params params = {.kind = _i == 0 ? HUSK_POOL_MAX : HUSK_POOL_AVG, .window = {3, 2}, .pad = {1, 1}};
     husk_ref_pool op = {.params = &params, .x = &x};
     husk_ref_function function = husk_ref_pool_function(&op);
     husk_ref_array y = make_right(&function, HUSK_F32);
@@ -640,8 +632,13 @@ START_TEST(test_bias_gradient_of_an_engine)
     husk_ref_array a = make_random(2, (int64_t[]){m, k}, 1), b = make_random(2, (int64_t[]){k, n}, 2);
     husk_ref_array dy = make_random(2, (int64_t[]){m, n}, 3);
     husk_ref_array dbias = husk_ref_array_make(NULL, HUSK_F32, _i == 0 ? 1 : 2, _i == 0 ? &n : (int64_t[]){m, 1});
-    husk_ref_gemm_backward op = {.alpha = 1.0f, .a = &a, .b = &b, .dy = &dy, .before = &dbias,
-                                 .wanted = HUSK_REF_GEMM_DBIAS, .error_factor = 0x1p17};
+    husk_ref_gemm_backward op = {.alpha = 1.0f,
+                                 .a = &a,
+                                 .b = &b,
+                                 .dy = &dy,
+                                 .before = &dbias,
+                                 .wanted = HUSK_REF_GEMM_DBIAS,
+                                 .error_factor = 0x1p17};
     husk_ref_function function = husk_ref_gemm_backward_function(&op);
     husk_ref_array out = make_right(&function, HUSK_F32);
     husk_ref_report report = {0};
@@ -662,9 +659,7 @@ START_TEST(test_rnn_samples)
 {
     const int64_t steps = 12, batch = 17, size = 130;
     husk_rnn_cell cell = _i == 0 ? HUSK_RNN_LSTM : HUSK_RNN_GRU;
-    husk_rnn_params params = {.cell = cell,
-                              .hidden_size = size,
-                              .reset = _i == 1 ? HUSK_GRU_RESET_BEFORE : 0};
+    husk_rnn_params params = {.cell = cell, .hidden_size = size, .reset = _i == 1 ? HUSK_GRU_RESET_BEFORE : 0};
     int64_t rows = size * (cell == HUSK_RNN_LSTM ? 4 : 3);
     husk_ref_array x = make_random(3, (int64_t[]){steps, batch, size}, 1);
     husk_ref_array input = make_random(2, (int64_t[]){rows, size}, 2);
@@ -679,13 +674,11 @@ START_TEST(test_rnn_samples)
     const int64_t places[4] = {0, size - 1, (steps * batch - 1) * size, steps * batch * size - 1};
     for (int planted = -1; planted < 5; planted++) {
         husk_ref_report report = {0}, states = {0};
-        float *at =
-            (float *)y.data + (planted < 0 ? 0 : (planted < 4 ? places[planted] : 5 * batch * size + 777));
+        float *at = (float *)y.data + (planted < 0 ? 0 : (planted < 4 ? places[planted] : 5 * batch * size + 777));
         float right = *at;
         if (planted >= 0)
             *at = planted < 4 ? right + 1e-3f : NAN; // NaN is seen even where nothing is sampled
-        ck_assert(
-            husk_ref_rnn_check(&op, &y, &h_n, cell == HUSK_RNN_LSTM ? &c_n : NULL, 8, &report, &states));
+        ck_assert(husk_ref_rnn_check(&op, &y, &h_n, cell == HUSK_RNN_LSTM ? &c_n : NULL, 8, &report, &states));
         ck_assert_int_eq(husk_ref_report_pass(&report), planted < 0);
         if (planted < 0) {
             ck_assert(husk_ref_report_pass(&states));
@@ -699,8 +692,7 @@ START_TEST(test_rnn_samples)
         husk_ref_report report = {0}, states = {0};
         float *at = (float *)(i == 0 ? h_n.data : c_n.data) + 13 * size + 1, right = *at;
         *at = NAN;
-        ck_assert(
-            husk_ref_rnn_check(&op, &y, &h_n, cell == HUSK_RNN_LSTM ? &c_n : NULL, 8, &report, &states));
+        ck_assert(husk_ref_rnn_check(&op, &y, &h_n, cell == HUSK_RNN_LSTM ? &c_n : NULL, 8, &report, &states));
         ck_assert(husk_ref_report_pass(&report));
         ck_assert_int_eq(states.failures, 1);
         ck_assert_int_eq(states.first_failure[1], 13);

@@ -45,8 +45,7 @@ static void project_gemm(const void *op, const husk_ref_array *out, uint64_t see
     husk_ref_gemm_freivalds(op, out, seed, report);
 }
 
-static void project_gemm_backward(const void *op, const husk_ref_array *out, uint64_t seed,
-                                  husk_ref_report *report)
+static void project_gemm_backward(const void *op, const husk_ref_array *out, uint64_t seed, husk_ref_report *report)
 {
     husk_ref_gemm_backward_freivalds(op, out, seed, report);
 }
@@ -73,8 +72,8 @@ static void project_table(const void *op, const husk_ref_array *out, uint64_t se
 
 // The output passes, in so many projections; not without any one of its elements that are no smaller than a share of
 // their root mean square, of which `trials` are tried.
-static void judge(project_fn project, const void *op, const husk_ref_array *out, int64_t projections,
-                  double share, int trials)
+static void judge(project_fn project, const void *op, const husk_ref_array *out, int64_t projections, double share,
+                  int trials)
 {
     husk_ref_report report = {0};
     husk_ref_random draw = {.seed = 11};
@@ -82,8 +81,7 @@ static void judge(project_fn project, const void *op, const husk_ref_array *out,
     char text[400];
     project(op, out, 5, &report);
     husk_ref_report_text(&report, text, sizeof(text));
-    ck_assert_msg(husk_ref_report_pass(&report), "%s of what is right: %s", husk_dtype_name(out->dtype),
-                  text);
+    ck_assert_msg(husk_ref_report_pass(&report), "%s of what is right: %s", husk_dtype_name(out->dtype), text);
     ck_assert_int_eq(report.projections, projections);
     for (int tried = 0; tried < trials;) {
         const int64_t at = husk_ref_random_below(&draw, husk_ref_array_count(out));
@@ -116,9 +114,7 @@ START_TEST(wide_rows)
     husk_ref_gemm_run(&op, &c);
     husk_ref_report report = {0};
     husk_ref_gemm_freivalds(&op, &c, 5, &report);
-    ck_assert_int_ge(report.projections, dtype == HUSK_BF16  ? m * n / 16
-                                         : dtype == HUSK_F16 ? m * n / 1024
-                                                             : m);
+    ck_assert_int_ge(report.projections, dtype == HUSK_BF16 ? m * n / 16 : dtype == HUSK_F16 ? m * n / 1024 : m);
     judge(project_gemm, &op, &c, report.projections, 0.2, 40);
     husk_ref_array *arrays[] = {&a, &b, &c};
     for (size_t i = 0; i < sizeof(arrays) / sizeof(*arrays); i++)
@@ -150,11 +146,9 @@ START_TEST(long_sums)
 {
     const husk_dtype dtype = dtypes[_i / 2];
     const int64_t m = 6, n = 20, batch = _i % 2 ? 3 : 1, k = 70000 / batch;
-    husk_ref_array a = make(dtype, 3, (int64_t[]){batch, k, m}, 1),
-                   dy = make(dtype, 3, (int64_t[]){batch, k, n}, 2);
+    husk_ref_array a = make(dtype, 3, (int64_t[]){batch, k, m}, 1), dy = make(dtype, 3, (int64_t[]){batch, k, n}, 2);
     const husk_gemm_params params = {.transpose_a = true};
-    husk_ref_array c = make(dtype, 3, (int64_t[]){1, m, n}, 3),
-                   before = make(dtype, 3, (int64_t[]){1, m, n}, 4);
+    husk_ref_array c = make(dtype, 3, (int64_t[]){1, m, n}, 3), before = make(dtype, 3, (int64_t[]){1, m, n}, 4);
     if (batch > 1) { // one db of all of the batch, transposed
         const husk_gemm_params backward = {.activation = HUSK_ACT_RELU};
         const husk_ref_gemm_backward op = {.params = &backward,
@@ -203,11 +197,7 @@ START_TEST(flushed)
     husk_ref_gemm_freivalds(&gemm, &c, 5, &report);
     ck_assert(husk_ref_report_pass(&report));
     const husk_gemm_params transposed = {.transpose_b = true};
-    const husk_ref_gemm_backward backward = {.params = &transposed,
-                                             .alpha = 1e-38f,
-                                             .b = &b,
-                                             .dy = &a,
-                                             .before = &c};
+    const husk_ref_gemm_backward backward = {.params = &transposed, .alpha = 1e-38f, .b = &b, .dy = &a, .before = &c};
     husk_ref_gemm_backward_freivalds(&backward, &c, 5, &report); // da, as if dy were a
     ck_assert(husk_ref_report_pass(&report));
 
@@ -295,11 +285,7 @@ START_TEST(infinities_elsewhere)
         husk_ref_store(&a, i, 256.0 * husk_ref_load(&a, i));
     const husk_gemm_params transposed = {.transpose_b = true};
     husk_ref_array right = husk_ref_array_make(b.data, HUSK_F16, 2, (int64_t[]){k, n});
-    const husk_ref_gemm_backward da = {.params = &transposed,
-                                       .alpha = 1.0f,
-                                       .b = &right,
-                                       .dy = &a,
-                                       .before = &c};
+    const husk_ref_gemm_backward da = {.params = &transposed, .alpha = 1.0f, .b = &right, .dy = &a, .before = &c};
     husk_ref_gemm_backward_run(&da, &c);
     judge_infinity(project_gemm_backward, &da, &c);
     // db' = z' a, of a that is [k, n] and z that is [k, rows]
@@ -335,10 +321,8 @@ END_TEST
 START_TEST(many_channels)
 {
     const husk_dtype dtype = dtypes[_i];
-    husk_ref_array x = make(dtype, 4, (int64_t[]){2, 8, 5, 4}, 1),
-                   w = make(dtype, 4, (int64_t[]){200, 4, 3, 3}, 2);
-    husk_ref_array bias = make(dtype, 1, (int64_t[]){200}, 3),
-                   y = make(dtype, 4, (int64_t[]){2, 200, 5, 4}, 4);
+    husk_ref_array x = make(dtype, 4, (int64_t[]){2, 8, 5, 4}, 1), w = make(dtype, 4, (int64_t[]){200, 4, 3, 3}, 2);
+    husk_ref_array bias = make(dtype, 1, (int64_t[]){200}, 3), y = make(dtype, 4, (int64_t[]){2, 200, 5, 4}, 4);
     const husk_conv_params params = {.pad = {1, 1}, .groups = 2};
     const husk_ref_conv op = {.params = &params, .x = &x, .w = &w, .bias = &bias};
     husk_ref_conv_run(&op, &y);
@@ -406,8 +390,7 @@ START_TEST(gemm_gradients)
     const int a_drop = is_a ? drop_own : drop, b_drop = is_a ? drop : drop_own;
     husk_ref_array a = make(dtype, 3 - a_drop, a_shape + a_drop, 1);
     husk_ref_array b = make(dtype, 3 - b_drop, b_shape + b_drop, 2);
-    husk_ref_array x = make(dtype, 3 - drop, c_shape + drop, 3),
-                   dy = make(dtype, 3 - drop, c_shape + drop, 4);
+    husk_ref_array x = make(dtype, 3 - drop, c_shape + drop, 3), dy = make(dtype, 3 - drop, c_shape + drop, 4);
     const husk_gemm_params params = {.transpose_a = is_transposed,
                                      .transpose_b = is_transposed,
                                      .activation = has_activation ? HUSK_ACT_GELU : HUSK_ACT_NONE,
@@ -440,8 +423,7 @@ START_TEST(conv_gradients)
 {
     const bool has_more = _i & 1, has_tile = _i & 2;
     const husk_dtype dtype = dtypes[_i / 4];
-    husk_ref_array x = make(dtype, 4, (int64_t[]){2, 40, 9, 8}, 1),
-                   w = make(dtype, 4, (int64_t[]){36, 20, 3, 2}, 2);
+    husk_ref_array x = make(dtype, 4, (int64_t[]){2, 40, 9, 8}, 1), w = make(dtype, 4, (int64_t[]){36, 20, 3, 2}, 2);
     const husk_conv_params params = {.stride = {2, 1}, .pad = {1, 1}, .dilation = {1, 2}, .groups = 2};
     const husk_ref_conv forward = {.params = &params, .x = &x, .w = &w};
     int64_t shape[HUSK_MAX_RANK];
@@ -469,8 +451,7 @@ START_TEST(conv_gradients)
         const int64_t at[HUSK_MAX_RANK] = {1, 3, 2, 1};
         const double dx_bound = husk_ref_conv_backward_data_at(&data, at).bound;
         const double dw_bound = husk_ref_conv_backward_weights_at(&weights, at).bound;
-        ck_assert(husk_ref_conv_backward_data_prepare(&data) &&
-                  husk_ref_conv_backward_weights_prepare(&weights));
+        ck_assert(husk_ref_conv_backward_data_prepare(&data) && husk_ref_conv_backward_weights_prepare(&weights));
         ck_assert(data.magnitudes != NULL && weights.magnitudes != NULL);
         ck_assert_double_eq(husk_ref_conv_backward_data_at(&data, at).bound, dx_bound);
         ck_assert_double_eq(husk_ref_conv_backward_weights_at(&weights, at).bound, dw_bound);
@@ -501,11 +482,8 @@ START_TEST(table_gradient)
                                           .padding_index = -2,
                                           .scale_by_frequency = _i & 1,
                                           .accumulate = _i & 2 ? HUSK_ACCUMULATE_PARAMETERS : 0};
-    const husk_ref_embedding_backward op = {.params = &params,
-                                            .indices = &indices,
-                                            .dy = &dy,
-                                            .before = &before,
-                                            .rows = rows};
+    const husk_ref_embedding_backward op = {
+        .params = &params, .indices = &indices, .dy = &dy, .before = &before, .rows = rows};
     husk_ref_embedding_backward_run(&op, &dtable);
     judge(project_table, &op, &dtable, rows * blocks_of(dtype, columns), 0.3, 20);
     free(dy.data);

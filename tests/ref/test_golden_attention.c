@@ -15,9 +15,8 @@ struct golden_attention {
     golden_array mask, y, log_sum_exp, dy, dq, dk, dv;
 };
 
-static golden_table golden_attention =
-    GOLDEN_TABLE("attention", "attention", struct golden_attention, GOLDEN_ATTENTION, name, q, k, v,
-                 is_boolean, mask, y, log_sum_exp, dy, dq, dk, dv);
+static golden_table golden_attention = GOLDEN_TABLE("attention", "attention", struct golden_attention, GOLDEN_ATTENTION,
+                                                    name, q, k, v, is_boolean, mask, y, log_sum_exp, dy, dq, dk, dv);
 
 START_TEST(test_attention)
 {

@@ -14,8 +14,7 @@ struct golden_conv {
     golden_array x, w, bias, y;
 };
 
-static golden_table golden_conv =
-    GOLDEN_TABLE("conv", "conv", struct golden_conv, GOLDEN_CONV, name, x, w, bias, y);
+static golden_table golden_conv = GOLDEN_TABLE("conv", "conv", struct golden_conv, GOLDEN_CONV, name, x, w, bias, y);
 
 struct golden_conv_backward {
     const char *name;
@@ -23,8 +22,8 @@ struct golden_conv_backward {
     golden_array x, w, dy, dx, dw, dbias;
 };
 
-static golden_table golden_conv_backward = GOLDEN_TABLE("conv", "conv_backward", struct golden_conv_backward,
-                                                        GOLDEN_CONV, name, x, w, dy, dx, dw, dbias);
+static golden_table golden_conv_backward =
+    GOLDEN_TABLE("conv", "conv_backward", struct golden_conv_backward, GOLDEN_CONV, name, x, w, dy, dx, dw, dbias);
 
 static golden_table golden_conv_transpose =
     GOLDEN_TABLE("conv", "conv_transpose", struct golden_conv, GOLDEN_CONV, name, x, w, bias, y);

@@ -29,9 +29,8 @@ struct golden_activation_backward {
     golden_array x, y, dy, dx;
 };
 
-static golden_table golden_activation_backward =
-    GOLDEN_TABLE("elementwise", "activation_backward", struct golden_activation_backward, GOLDEN_ACTIVATION,
-                 name, x, y, dy, dx);
+static golden_table golden_activation_backward = GOLDEN_TABLE(
+    "elementwise", "activation_backward", struct golden_activation_backward, GOLDEN_ACTIVATION, name, x, y, dy, dx);
 
 struct golden_unary {
     const char *name;

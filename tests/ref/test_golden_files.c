@@ -70,8 +70,8 @@ START_TEST(tables_have_all_their_cases)
     char key[64];
     snprintf(key, sizeof key, "%s/cases", table->name);
     const char *cases = husk_safetensors_metadata(file, key);
-    ck_assert_msg(cases != NULL && atoi(cases) == table->cases, "%s is %s, not %d", key,
-                  cases ? cases : "missing", table->cases);
+    ck_assert_msg(cases != NULL && atoi(cases) == table->cases, "%s is %s, not %d", key, cases ? cases : "missing",
+                  table->cases);
     int seen[1000] = {0}, distinct = 0;
     husk_safetensors_entry entry;
     for (size_t i = 0; i < husk_safetensors_count(file); i++) {
@@ -91,8 +91,7 @@ static bool is_known(const char *family, const char *key)
 {
     for (int i = 0; i < TABLES; i++) {
         const size_t length = strlen(tables[i].name);
-        if (strcmp(tables[i].family, family) == 0 && strncmp(key, tables[i].name, length) == 0 &&
-            key[length] == '/')
+        if (strcmp(tables[i].family, family) == 0 && strncmp(key, tables[i].name, length) == 0 && key[length] == '/')
             return true;
     }
     return false;
@@ -147,26 +146,26 @@ typedef struct small_file {
     size_t array_count, text_count;
 } small_file;
 
-static const small_file right = {{ARRAY("t/000/x"), ARRAY("t/000/list.0"), ARRAY("t/000/list.1"),
-                                  ARRAY("t/001/x"), ARRAY("t/001/optional")},
-                                 {{"t/cases", "2"},
-                                  {"t/made by", "hand"},
-                                  {"t/000/name", "first"},
-                                  {"t/000/params.axis", "-1"},
-                                  {"t/000/params.log", "1"},
-                                  {"t/000/optional", "none"},
-                                  {"t/000/list", "2"},
-                                  {"t/001/name", "second"},
-                                  {"t/001/list", "0"}},
-                                 5,
-                                 9};
+static const small_file right = {
+    {ARRAY("t/000/x"), ARRAY("t/000/list.0"), ARRAY("t/000/list.1"), ARRAY("t/001/x"), ARRAY("t/001/optional")},
+    {{"t/cases", "2"},
+     {"t/made by", "hand"},
+     {"t/000/name", "first"},
+     {"t/000/params.axis", "-1"},
+     {"t/000/params.log", "1"},
+     {"t/000/optional", "none"},
+     {"t/000/list", "2"},
+     {"t/001/name", "second"},
+     {"t/001/list", "0"}},
+    5,
+    9};
 
 static char path[64];
 
 static bool reads(const small_file *file, char *reason)
 {
-    ck_assert_msg(husk_safetensors_write(path, NULL, file->arrays, file->array_count, file->texts,
-                                         file->text_count, &error) == HUSK_OK,
+    ck_assert_msg(husk_safetensors_write(path, NULL, file->arrays, file->array_count, file->texts, file->text_count,
+                                         &error) == HUSK_OK,
                   "%s", error.text);
     return golden_read(&small, path, reason);
 }
@@ -182,8 +181,7 @@ START_TEST(cases_are_as_the_file_says)
     ck_assert(first->x.rank == 1 && first->x.shape[0] == 3);
     ck_assert_mem_eq(first->x.values, numbers, sizeof numbers);
     ck_assert(first->optional.values == NULL && second->optional.values != NULL);
-    ck_assert(first->list[1].values != NULL && first->list[2].values == NULL &&
-              second->list[0].values == NULL);
+    ck_assert(first->list[1].values != NULL && first->list[2].values == NULL && second->list[0].values == NULL);
     golden_release(&small);
 }
 END_TEST
@@ -223,8 +221,7 @@ START_TEST(what_is_not_whole_is_refused)
         file.arrays[i].tensor.dtype = HUSK_I64;
         refuses(&file, "it is not of F64");
     }
-    static const char *const needed[] = {"t/000/name", "t/000/optional", "t/000/list", "t/001/name",
-                                         "t/001/list"};
+    static const char *const needed[] = {"t/000/name", "t/000/optional", "t/000/list", "t/001/name", "t/001/list"};
     for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
         refuses_text(needed[i], NULL, "it is missing");
     static const char *const wrong[] = {"", "0", "-2", "two", "2 2"};

@@ -25,8 +25,8 @@ struct golden_gemm_backward {
 };
 
 static golden_table golden_gemm_backward =
-    GOLDEN_TABLE("gemm", "gemm_backward", struct golden_gemm_backward, GOLDEN_GEMM, name, alpha, beta, a, b,
-                 bias, c, dy, da, db, dbias, dc);
+    GOLDEN_TABLE("gemm", "gemm_backward", struct golden_gemm_backward, GOLDEN_GEMM, name, alpha, beta, a, b, bias, c,
+                 dy, da, db, dbias, dc);
 
 START_TEST(test_gemm)
 {
@@ -36,11 +36,7 @@ START_TEST(test_gemm)
     husk_ref_array bias = golden_make_optional(&golden->bias, HUSK_F32);
     husk_ref_array c = golden_make(&golden->c, HUSK_F32);
     husk_ref_array out = golden_make_output(&golden->out);
-    husk_ref_gemm op = {.params = &golden->params,
-                        .alpha = golden->alpha,
-                        .beta = golden->beta,
-                        .a = &a,
-                        .b = &b};
+    husk_ref_gemm op = {.params = &golden->params, .alpha = golden->alpha, .beta = golden->beta, .a = &a, .b = &b};
     op.bias = golden_optional(&golden->bias, &bias);
     op.c = &c;
     husk_ref_function function = husk_ref_gemm_function(&op);

@@ -17,8 +17,8 @@ struct golden_grad_norm {
     golden_array tensors[TENSORS], norm, clipped[TENSORS];
 };
 
-static golden_table golden_grad_norm = GOLDEN_TABLE("optimizer", "grad_norm", struct golden_grad_norm,
-                                                    GOLDEN_GRAD_NORM, name, tensors, norm, clipped);
+static golden_table golden_grad_norm =
+    GOLDEN_TABLE("optimizer", "grad_norm", struct golden_grad_norm, GOLDEN_GRAD_NORM, name, tensors, norm, clipped);
 
 struct golden_grad_scale {
     const char *name;

@@ -14,9 +14,8 @@ struct golden_loss {
     golden_array x, target, weight, positive_weight, loss, dloss, dx;
 };
 
-static golden_table golden_loss =
-    GOLDEN_TABLE("loss", "loss", struct golden_loss, GOLDEN_LOSS, name, target_dtype, x, target, weight,
-                 positive_weight, loss, dloss, dx);
+static golden_table golden_loss = GOLDEN_TABLE("loss", "loss", struct golden_loss, GOLDEN_LOSS, name, target_dtype, x,
+                                               target, weight, positive_weight, loss, dloss, dx);
 
 START_TEST(test_loss)
 {
@@ -55,8 +54,7 @@ START_TEST(test_long_labels)
     const int64_t row[] = {1, 2}, index[] = {0};
     const husk_ref_array x = husk_ref_array_make(numbers, HUSK_F32, 2, row);
     const husk_ref_array target = husk_ref_array_make(labels, HUSK_I64, 1, row);
-    husk_loss_params params =
-        HUSK_MAKE(husk_loss_params, .reduction = HUSK_LOSS_NONE, .ignore_index = labels[0]);
+    husk_loss_params params = HUSK_MAKE(husk_loss_params, .reduction = HUSK_LOSS_NONE, .ignore_index = labels[0]);
     const husk_ref_loss op = {.params = &params, .x = &x, .target = &target};
     ck_assert_double_eq(husk_ref_loss_at(&op, index).value, 0.0);
     params.ignore_index--;

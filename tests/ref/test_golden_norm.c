@@ -17,9 +17,8 @@ struct golden_norm {
 };
 
 static golden_table golden_norm =
-    GOLDEN_TABLE("norm", "norm", struct golden_norm, GOLDEN_NORM, name, x, scale, bias, running_mean,
-                 running_variance, y, mean, rstd, running_mean_after, running_variance_after, dy, dx, dscale,
-                 dbias);
+    GOLDEN_TABLE("norm", "norm", struct golden_norm, GOLDEN_NORM, name, x, scale, bias, running_mean, running_variance,
+                 y, mean, rstd, running_mean_after, running_variance_after, dy, dx, dscale, dbias);
 
 // A mean that double rounds by more than y may err in f64.
 START_TEST(test_mean_between_doubles)
@@ -55,8 +54,7 @@ static void make_norm(const struct golden_norm *golden, norm_case *c)
     for (int i = 0; i < 5; i++)
         c->outputs[i] = outputs[i].values != NULL ? golden_make_output(&outputs[i]) : (husk_ref_array){0};
     for (int i = 0; i < 3; i++)
-        c->gradients[i] =
-            gradients[i].values != NULL ? golden_make_output(&gradients[i]) : (husk_ref_array){0};
+        c->gradients[i] = gradients[i].values != NULL ? golden_make_output(&gradients[i]) : (husk_ref_array){0};
     c->op = (husk_ref_norm){.params = &golden->params, .x = &c->x};
     c->op.scale = golden_optional(&golden->scale, &c->scale);
     c->op.bias = golden_optional(&golden->bias, &c->bias);
@@ -70,8 +68,7 @@ static void make_norm(const struct golden_norm *golden, norm_case *c)
 
 static void free_norm(norm_case *c)
 {
-    husk_ref_array *arrays[] = {&c->x,  &c->scale, &c->bias, &c->running[0], &c->running[1],
-                                &c->dy, NULL};
+    husk_ref_array *arrays[] = {&c->x, &c->scale, &c->bias, &c->running[0], &c->running[1], &c->dy, NULL};
     for (size_t i = 0; arrays[i] != NULL; i++)
         free(arrays[i]->data);
     for (int i = 0; i < 5; i++)

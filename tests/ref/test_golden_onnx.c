@@ -37,8 +37,7 @@ struct onnx_reduce {
     golden_array x, y;
 };
 
-static golden_table reductions =
-    GOLDEN_TABLE("reduce", "onnx_reduce", struct onnx_reduce, GOLDEN_REDUCE, name, x, y);
+static golden_table reductions = GOLDEN_TABLE("reduce", "onnx_reduce", struct onnx_reduce, GOLDEN_REDUCE, name, x, y);
 
 struct onnx_pool {
     const char *name;
@@ -46,8 +45,7 @@ struct onnx_pool {
     golden_array x, y, indices;
 };
 
-static golden_table pools =
-    GOLDEN_TABLE("pool", "onnx_pool", struct onnx_pool, GOLDEN_POOL, name, x, y, indices);
+static golden_table pools = GOLDEN_TABLE("pool", "onnx_pool", struct onnx_pool, GOLDEN_POOL, name, x, y, indices);
 
 struct onnx_conv_transpose {
     const char *name;
@@ -64,8 +62,8 @@ struct onnx_quantize {
     golden_array x, scale, zero, y, back; // back: y dequantized
 };
 
-static golden_table quantizations = GOLDEN_TABLE("quantized", "onnx_quantize", struct onnx_quantize,
-                                                 GOLDEN_QUANTIZE, name, x, scale, zero, y, back);
+static golden_table quantizations =
+    GOLDEN_TABLE("quantized", "onnx_quantize", struct onnx_quantize, GOLDEN_QUANTIZE, name, x, scale, zero, y, back);
 
 struct onnx_one_hot {
     const char *name;
@@ -90,8 +88,8 @@ struct onnx_norm {
     golden_array x, scale, bias, mean, variance, y, after; // after: the running mean, of training
 };
 
-static golden_table norms = GOLDEN_TABLE("norm", "onnx_norm", struct onnx_norm, GOLDEN_NORM, name, x, scale,
-                                         bias, mean, variance, y, after);
+static golden_table norms =
+    GOLDEN_TABLE("norm", "onnx_norm", struct onnx_norm, GOLDEN_NORM, name, x, scale, bias, mean, variance, y, after);
 
 struct onnx_loss {
     const char *name;
@@ -108,8 +106,8 @@ struct onnx_optimizer {
     golden_array before, gradients, after; // gradients: [steps, elements]
 };
 
-static golden_table optimizers = GOLDEN_TABLE("optimizer", "onnx_optimizer", struct onnx_optimizer,
-                                              GOLDEN_OPTIMIZER, name, before, gradients, after);
+static golden_table optimizers = GOLDEN_TABLE("optimizer", "onnx_optimizer", struct onnx_optimizer, GOLDEN_OPTIMIZER,
+                                              name, before, gradients, after);
 
 struct onnx_concat {
     const char *name;
@@ -117,8 +115,7 @@ struct onnx_concat {
     golden_array a, b, y;
 };
 
-static golden_table concats =
-    GOLDEN_TABLE("layout", "onnx_concat", struct onnx_concat, GOLDEN_CONCAT, name, a, b, y);
+static golden_table concats = GOLDEN_TABLE("layout", "onnx_concat", struct onnx_concat, GOLDEN_CONCAT, name, a, b, y);
 
 struct onnx_unary {
     const char *name;
@@ -126,8 +123,7 @@ struct onnx_unary {
     golden_array x, y;
 };
 
-static golden_table unaries =
-    GOLDEN_TABLE("elementwise", "onnx_unary", struct onnx_unary, GOLDEN_UNARY, name, x, y);
+static golden_table unaries = GOLDEN_TABLE("elementwise", "onnx_unary", struct onnx_unary, GOLDEN_UNARY, name, x, y);
 
 START_TEST(softmax)
 {
@@ -170,10 +166,8 @@ START_TEST(transposed_convolution)
     const struct onnx_conv_transpose *golden = golden_case(&transposes, _i);
     husk_ref_array x = golden_make(&golden->x, HUSK_F32), w = golden_make(&golden->w, HUSK_F32);
     husk_ref_array bias = golden_make_optional(&golden->bias, HUSK_F32);
-    husk_ref_conv_backward_data op = {.params = &golden->params,
-                                      .w = &w,
-                                      .dy = &x,
-                                      .bias = golden_optional(&golden->bias, &bias)};
+    husk_ref_conv_backward_data op = {
+        .params = &golden->params, .w = &w, .dy = &x, .bias = golden_optional(&golden->bias, &bias)};
     memcpy(op.shape, golden->y.shape, sizeof op.shape);
     const husk_ref_function function = husk_ref_conv_backward_data_function(&op);
     golden_expect_function(golden->name, &function, &golden->y);
@@ -189,11 +183,7 @@ START_TEST(quantize)
     husk_ref_array x = golden_make(&golden->x, HUSK_F32);
     husk_ref_array scale = golden_make(&golden->scale, HUSK_F32);
     husk_ref_array zero = golden_make(&golden->zero, HUSK_I8), y = golden_make(&golden->y, HUSK_I8);
-    const husk_ref_quantize op = {.params = &golden->params,
-                                  .x = &x,
-                                  .scale = &scale,
-                                  .zero = &zero,
-                                  .dtype = HUSK_I8};
+    const husk_ref_quantize op = {.params = &golden->params, .x = &x, .scale = &scale, .zero = &zero, .dtype = HUSK_I8};
     husk_ref_function function = husk_ref_quantize_function(&op);
     golden_expect_function(golden->name, &function, &golden->y);
     const husk_ref_dequantize back = {.params = &golden->params, .x = &y, .scale = &scale, .zero = &zero};
@@ -210,9 +200,8 @@ START_TEST(one_hot)
 {
     const struct onnx_one_hot *golden = golden_case(&one_hots, _i);
     husk_ref_array labels = golden_make(&golden->labels, HUSK_I64);
-    const husk_ref_one_hot op = {.params = &golden->params,
-                                 .labels = &labels,
-                                 .classes = golden->y.shape[golden->y.rank - 1]};
+    const husk_ref_one_hot op = {
+        .params = &golden->params, .labels = &labels, .classes = golden->y.shape[golden->y.rank - 1]};
     const husk_ref_function function = husk_ref_one_hot_function(&op);
     golden_expect_function(golden->name, &function, &golden->y);
     free(labels.data);

@@ -13,8 +13,8 @@ struct golden_optimizer {
     golden_array before, gradients, after; // gradients: [steps, elements]
 };
 
-static golden_table golden_optimizer = GOLDEN_TABLE("optimizer", "optimizer", struct golden_optimizer,
-                                                    GOLDEN_OPTIMIZER, name, before, gradients, after);
+static golden_table golden_optimizer =
+    GOLDEN_TABLE("optimizer", "optimizer", struct golden_optimizer, GOLDEN_OPTIMIZER, name, before, gradients, after);
 
 struct golden_optimizer_scaled {
     const char *name;
@@ -24,8 +24,8 @@ struct golden_optimizer_scaled {
 };
 
 static golden_table golden_optimizer_scaled =
-    GOLDEN_TABLE("optimizer", "optimizer_scaled", struct golden_optimizer_scaled, GOLDEN_OPTIMIZER, name,
-                 scale, before, gradients, skips, after);
+    GOLDEN_TABLE("optimizer", "optimizer_scaled", struct golden_optimizer_scaled, GOLDEN_OPTIMIZER, name, scale, before,
+                 gradients, skips, after);
 
 // Of gradients that are divided by a loss scale, after which steps that are not finite are left out.
 START_TEST(test_scaled)

@@ -13,8 +13,7 @@ struct golden_pad {
     golden_array x, y, dy, dx;
 };
 
-static golden_table golden_pad =
-    GOLDEN_TABLE("layout", "pad", struct golden_pad, GOLDEN_PAD, name, x, y, dy, dx);
+static golden_table golden_pad = GOLDEN_TABLE("layout", "pad", struct golden_pad, GOLDEN_PAD, name, x, y, dy, dx);
 
 START_TEST(test_pad)
 {

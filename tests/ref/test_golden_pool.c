@@ -13,8 +13,7 @@ struct golden_pool {
     golden_array x, y, indices;
 };
 
-static golden_table golden_pool =
-    GOLDEN_TABLE("pool", "pool", struct golden_pool, GOLDEN_POOL, name, x, y, indices);
+static golden_table golden_pool = GOLDEN_TABLE("pool", "pool", struct golden_pool, GOLDEN_POOL, name, x, y, indices);
 
 struct golden_pool_backward {
     const char *name;

@@ -17,9 +17,8 @@ struct golden_quantize {
     golden_array x, scale, zero, y, back;
 };
 
-static golden_table golden_quantize =
-    GOLDEN_TABLE("quantized", "quantize", struct golden_quantize, GOLDEN_QUANTIZE, name, is_unsigned, x,
-                 scale, zero, y, back);
+static golden_table golden_quantize = GOLDEN_TABLE("quantized", "quantize", struct golden_quantize, GOLDEN_QUANTIZE,
+                                                   name, is_unsigned, x, scale, zero, y, back);
 
 START_TEST(test_quantize)
 {
@@ -53,10 +52,9 @@ struct golden_quantized_gemm {
     golden_array a, b, scale, bias, c;
 };
 
-static golden_table golden_quantized_gemm =
-    GOLDEN_TABLE("quantized", "quantized_gemm", struct golden_quantized_gemm, GOLDEN_QUANTIZED_GEMM, name,
-                 a_quantization.scale, a_quantization.zero, c_quantization.scale, c_quantization.zero,
-                 a_dtype, c_dtype, a, b, scale, bias, c);
+static golden_table golden_quantized_gemm = GOLDEN_TABLE(
+    "quantized", "quantized_gemm", struct golden_quantized_gemm, GOLDEN_QUANTIZED_GEMM, name, a_quantization.scale,
+    a_quantization.zero, c_quantization.scale, c_quantization.zero, a_dtype, c_dtype, a, b, scale, bias, c);
 
 START_TEST(test_quantized_gemm)
 {
@@ -92,10 +90,9 @@ struct golden_quantized_conv {
     golden_array x, w, scale, bias, y;
 };
 
-static golden_table golden_quantized_conv =
-    GOLDEN_TABLE("quantized", "quantized_conv", struct golden_quantized_conv, GOLDEN_CONV, name,
-                 x_quantization.scale, x_quantization.zero, y_quantization.scale, y_quantization.zero,
-                 x_dtype, y_dtype, x, w, scale, bias, y);
+static golden_table golden_quantized_conv = GOLDEN_TABLE(
+    "quantized", "quantized_conv", struct golden_quantized_conv, GOLDEN_CONV, name, x_quantization.scale,
+    x_quantization.zero, y_quantization.scale, y_quantization.zero, x_dtype, y_dtype, x, w, scale, bias, y);
 
 START_TEST(test_quantized_conv)
 {

@@ -38,9 +38,9 @@ static void make_rnn(const struct golden_rnn *golden, rnn_case *c)
         const golden_array *from = &golden->weights[i * PARTS];
         for (int j = 0; j < PARTS; j++)
             c->weights[i][j] = golden_make_optional(&from[j], HUSK_F32);
-        c->list[i] = (husk_ref_rnn_weights){&c->weights[i][0], &c->weights[i][1],
-                                            golden_optional(&from[2], &c->weights[i][2]),
-                                            golden_optional(&from[3], &c->weights[i][3])};
+        c->list[i] =
+            (husk_ref_rnn_weights){&c->weights[i][0], &c->weights[i][1], golden_optional(&from[2], &c->weights[i][2]),
+                                   golden_optional(&from[3], &c->weights[i][3])};
     }
     c->y = golden_make_output(&golden->y);
     c->h_n = golden_make_output(&golden->h_n);

@@ -20,8 +20,8 @@ struct golden_rnn_backward {
 };
 
 static golden_table golden_rnn_backward =
-    GOLDEN_TABLE("rnn", "rnn_backward", struct golden_rnn_backward, GOLDEN_RNN, name, x, lengths, h0, c0,
-                 weights, d_weights, dy, dh_n, dc_n, dx, dh0, dc0);
+    GOLDEN_TABLE("rnn", "rnn_backward", struct golden_rnn_backward, GOLDEN_RNN, name, x, lengths, h0, c0, weights,
+                 d_weights, dy, dh_n, dc_n, dx, dh0, dc0);
 
 typedef struct rnn_case {
     husk_ref_array x, lengths, h0, c0, weights[MAX_WEIGHTS][PARTS], y, reserve, dy, dh_n, dc_n;
@@ -45,9 +45,9 @@ static void make_case(const struct golden_rnn_backward *golden, rnn_case *c)
         const golden_array *from = &golden->weights[i * PARTS];
         for (int j = 0; j < PARTS; j++)
             c->weights[i][j] = golden_make_optional(&from[j], HUSK_F32);
-        c->list[i] = (husk_ref_rnn_weights){&c->weights[i][0], &c->weights[i][1],
-                                            golden_optional(&from[2], &c->weights[i][2]),
-                                            golden_optional(&from[3], &c->weights[i][3])};
+        c->list[i] =
+            (husk_ref_rnn_weights){&c->weights[i][0], &c->weights[i][1], golden_optional(&from[2], &c->weights[i][2]),
+                                   golden_optional(&from[3], &c->weights[i][3])};
     }
     const int64_t y[3] = {golden->x.shape[0], golden->x.shape[1], directions * golden->params.hidden_size};
     c->y = test_array(3, y, 0, 0.0);
@@ -71,8 +71,7 @@ static void free_case(rnn_case *c)
     test_array_release(&c->reserve);
 }
 
-static void expect(const char *name, const char *what, const golden_array *golden,
-                   const husk_ref_rnn_gradient *made)
+static void expect(const char *name, const char *what, const golden_array *golden, const husk_ref_rnn_gradient *made)
 {
     if (golden->values == NULL)
         return;

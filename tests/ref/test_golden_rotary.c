@@ -13,8 +13,8 @@ struct golden_rotary {
     golden_array x, positions, cosines, sines, y, dy, dx;
 };
 
-static golden_table golden_rotary = GOLDEN_TABLE("attention", "rotary", struct golden_rotary, GOLDEN_ROTARY,
-                                                 name, x, positions, cosines, sines, y, dy, dx);
+static golden_table golden_rotary = GOLDEN_TABLE("attention", "rotary", struct golden_rotary, GOLDEN_ROTARY, name, x,
+                                                 positions, cosines, sines, y, dy, dx);
 
 START_TEST(test_rotary)
 {

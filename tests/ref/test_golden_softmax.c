@@ -23,8 +23,7 @@ struct golden_softmax_backward {
 };
 
 static golden_table golden_softmax_backward =
-    GOLDEN_TABLE("softmax", "softmax_backward", struct golden_softmax_backward, GOLDEN_SOFTMAX, name, x, dy,
-                 dx);
+    GOLDEN_TABLE("softmax", "softmax_backward", struct golden_softmax_backward, GOLDEN_SOFTMAX, name, x, dy, dx);
 
 START_TEST(test_softmax)
 {
@@ -33,8 +32,7 @@ START_TEST(test_softmax)
     husk_ref_array x = golden_make(&golden->x, HUSK_F32), y = golden_make_output(&golden->y);
     golden_lay_out(false); // the output is compared packed
     husk_ref_array in_place = golden_make(&golden->x, HUSK_F64);
-    husk_ref_softmax op = {.params = &golden->params, .x = &x},
-                     same = {.params = &golden->params, .x = &in_place};
+    husk_ref_softmax op = {.params = &golden->params, .x = &x}, same = {.params = &golden->params, .x = &in_place};
     husk_ref_function function = husk_ref_softmax_function(&op);
     ck_assert(husk_ref_softmax_run(&op, &y));
     golden_expect_equal(golden->name, "y", &golden->y, &y);

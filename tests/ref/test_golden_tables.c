@@ -14,8 +14,8 @@ struct golden_embedding {
     golden_array table, indices, y, dy, dtable;
 };
 
-static golden_table golden_embedding = GOLDEN_TABLE("lookup", "embedding", struct golden_embedding,
-                                                    GOLDEN_EMBEDDING, name, table, indices, y, dy, dtable);
+static golden_table golden_embedding =
+    GOLDEN_TABLE("lookup", "embedding", struct golden_embedding, GOLDEN_EMBEDDING, name, table, indices, y, dy, dtable);
 
 struct golden_one_hot {
     const char *name;

@@ -12,8 +12,8 @@ struct golden_where {
     golden_array condition, a, b, y, dy, da, db;
 };
 
-static golden_table golden_where = GOLDEN_TABLE("elementwise", "where", struct golden_where, GOLDEN_NO_PARAMS,
-                                                name, condition, a, b, y, dy, da, db);
+static golden_table golden_where =
+    GOLDEN_TABLE("elementwise", "where", struct golden_where, GOLDEN_NO_PARAMS, name, condition, a, b, y, dy, da, db);
 
 START_TEST(test_where)
 {

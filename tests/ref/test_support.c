@@ -13,8 +13,7 @@ static const int64_t shape[4] = {2, 3, 4, 5};
 // Write one word into a tensor's buffer on the device, counted in words from the tensor's first element.
 static void write_word(test_tensor *tensor, int64_t word, uint32_t value)
 {
-    uint64_t offset =
-        (uint64_t)(tensor->tensor.offset * (int64_t)husk_dtype_size(tensor->tensor.dtype) + word * 4);
+    uint64_t offset = (uint64_t)(tensor->tensor.offset * (int64_t)husk_dtype_size(tensor->tensor.dtype) + word * 4);
     test_ok(husk_buffer_write(test_queue(), tensor->tensor.buffer, offset, 4, &value));
 }
 
@@ -108,8 +107,7 @@ END_TEST
 
 START_TEST(test_refusal)
 {
-    test_tensor x = test_input(1, shape, TEST_PACKED, 0, 1.0f),
-                y = test_output(HUSK_F32, 1, shape, TEST_PACKED);
+    test_tensor x = test_input(1, shape, TEST_PACKED, 0, 1.0f), y = test_output(HUSK_F32, 1, shape, TEST_PACKED);
     float value = 0.0f;
     husk_status status = husk_buffer_write(test_silent_queue(), x.tensor.buffer, 1u << 20, 4, &value);
     test_refused(status, HUSK_INVALID_ARGUMENT, "bytes");
@@ -224,8 +222,8 @@ START_TEST(wrong_argument_named)
 {
     test_tensor x = test_input(1, shape, TEST_PACKED, 0, 1.0f);
     float value = 0.0f;
-    test_refused(husk_buffer_write(test_silent_queue(), x.tensor.buffer, 1u << 20, 4, &value),
-                 HUSK_INVALID_ARGUMENT, "alphabet");
+    test_refused(husk_buffer_write(test_silent_queue(), x.tensor.buffer, 1u << 20, 4, &value), HUSK_INVALID_ARGUMENT,
+                 "alphabet");
 }
 END_TEST
 
@@ -234,8 +232,8 @@ START_TEST(wrong_enqueued)
     test_tensor x = test_input(1, shape, TEST_PACKED, 0, 1.0f);
     float value = 0.0f;
     test_ok(husk_buffer_write(test_silent_queue(), x.tensor.buffer, 0, 4, &value));
-    test_refused(husk_buffer_write(test_silent_queue(), x.tensor.buffer, 1u << 20, 4, &value),
-                 HUSK_INVALID_ARGUMENT, "bytes");
+    test_refused(husk_buffer_write(test_silent_queue(), x.tensor.buffer, 1u << 20, 4, &value), HUSK_INVALID_ARGUMENT,
+                 "bytes");
 }
 END_TEST
 

@@ -12,11 +12,16 @@
 
 enum { HEADER = 56, ROOM = 64 }; // runtime/cache.c's header; the most that a mutation touches or adds
 enum { FLIPS, RANGE, ZEROS, FIELDS, APPENDED, REMOVED, INSERTED, PARTS, FOREIGN, GRAFTED };
-const char *const cache_mutation_names[CACHE_MUTATIONS] = {
-    [FLIPS] = "a bit flipped",    [RANGE] = "a range overwritten",         [ZEROS] = "a range of zeros",
-    [APPENDED] = "bytes behind it", [FIELDS] = "swapped fields of the header", [REMOVED] = "bytes missing",
-    [INSERTED] = "bytes inserted", [PARTS] = "swapped parts",
-    [FOREIGN] = "a whole entry of another key", [GRAFTED] = "another key's entry behind this one's header"};
+const char *const cache_mutation_names[CACHE_MUTATIONS] = {[FLIPS] = "a bit flipped",
+                                                           [RANGE] = "a range overwritten",
+                                                           [ZEROS] = "a range of zeros",
+                                                           [APPENDED] = "bytes behind it",
+                                                           [FIELDS] = "swapped fields of the header",
+                                                           [REMOVED] = "bytes missing",
+                                                           [INSERTED] = "bytes inserted",
+                                                           [PARTS] = "swapped parts",
+                                                           [FOREIGN] = "a whole entry of another key",
+                                                           [GRAFTED] = "another key's entry behind this one's header"};
 
 cache_entry cache_entry_read(const char *path)
 {

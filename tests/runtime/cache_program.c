@@ -17,14 +17,12 @@ void cache_program_write(const cache_folder *folder, int number)
     ck_assert(mkdir(kernels, 0700) == 0 || errno == EEXIST);
     FILE *file = fopen(path, "w");
     ck_assert_ptr_nonnull(file);
-    fprintf(file, "__kernel void husk_test_cached(__global int *x, long offset) { x[offset] = %d + EXTRA; }\n",
-            number);
+    fprintf(file, "__kernel void husk_test_cached(__global int *x, long offset) { x[offset] = %d + EXTRA; }\n", number);
     fclose(file);
     test_setenv("HUSK_KERNEL_DIR", kernels);
 }
 
-husk_program_stats cache_program_use(const char *cache, husk_cache_mode mode, const char *options,
-                                     int32_t expected)
+husk_program_stats cache_program_use(const char *cache, husk_cache_mode mode, const char *options, int32_t expected)
 {
     husk_error error = {0};
     husk__scope scope = {"husk_test", &error};
@@ -39,8 +37,7 @@ husk_program_stats cache_program_use(const char *cache, husk_cache_mode mode, co
     test_ok_error(husk_context_create(NULL, &params, &context, &error), &error);
     test_ok_error(husk_queue_create(context, NULL, &queue, &error), &error);
     test_ok_error(husk_buffer_create(context, 4, &buffer, &error), &error);
-    test_ok_error(husk__kernel_get(context, "test_cached.cl", options, "husk_test_cached", &kernel, &scope),
-                  &error);
+    test_ok_error(husk__kernel_get(context, "test_cached.cl", options, "husk_test_cached", &kernel, &scope), &error);
     test_ok_error(HUSK__LAUNCH(queue, kernel, &range, &scope, HUSK__ARG_BUFFER(buffer, 0, 4)), &error);
     test_ok_error(husk_buffer_read(queue, buffer, 0, 4, &seen), husk_queue_error(queue));
     ck_assert_int_eq(seen, expected);

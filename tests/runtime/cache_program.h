@@ -13,8 +13,7 @@
 void cache_program_write(const cache_folder *folder, int number);
 
 /* Build or load the program in a context with this cache, run it, check the number. */
-husk_program_stats cache_program_use(const char *cache, husk_cache_mode mode, const char *options,
-                                     int32_t expected);
+husk_program_stats cache_program_use(const char *cache, husk_cache_mode mode, const char *options, int32_t expected);
 /* The same, and it was built, or loaded. */
 void cache_program_expect_build(const char *cache, const char *options, int32_t expected);
 void cache_program_expect_load(const char *cache, const char *options, int32_t expected);

@@ -90,8 +90,7 @@ static void setup(void)
     test_setenv("HUSK_KERNEL_DIR", directory);
     test_setenv("HUSK_LIMITS", "pooled_memory=0");
     test_ok_error(husk_context_create(NULL, &params, &context, &error), &error);
-    test_ok_error(
-        husk__kernel_get(context, "test_arguments.cl", "", "husk_test_arguments", &kernel, &scope), &error);
+    test_ok_error(husk__kernel_get(context, "test_arguments.cl", "", "husk_test_arguments", &kernel, &scope), &error);
     test_ok_error(husk__kernel_get(context, "test_arguments.cl", "", "husk_test_twin", &twin, &scope), &error);
 }
 
@@ -156,12 +155,8 @@ enum { ALL = 9 }; // arguments of the kernel
 
 START_TEST(what_has_not_changed_is_not_set)
 {
-    values v = {.to = make_buffer(),
-                .whole = 7,
-                .wide = {1, 2, 3, 4, 5, 6, 7, 8},
-                .real = 1.5f,
-                .number = 3,
-                .room = 64};
+    values v = {
+        .to = make_buffer(), .whole = 7, .wide = {1, 2, 3, 4, 5, 6, 7, 8}, .real = 1.5f, .number = 3, .room = 64};
     husk_buffer *other = make_buffer();
     int64_t numbers[2 * WORDS];
     for (int i = 0; i < 2 * WORDS; ++i)

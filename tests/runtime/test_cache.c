@@ -116,8 +116,7 @@ static husk_status build_with_log(husk_cache_mode mode, const char *options, hus
 {
     husk__scope scope = {"husk_test", error};
     husk_context *context = NULL;
-    const husk_context_params params =
-        HUSK_CONTEXT_PARAMS(.cache = mode, .cache_directory = cache, .log = find_mark);
+    const husk_context_params params = HUSK_CONTEXT_PARAMS(.cache = mode, .cache_directory = cache, .log = find_mark);
     const husk__kernel *kernel = NULL;
     static const char file[] = "test_cached.cl", name[] = "husk_test_cached";
     husk_program_stats stats;

@@ -480,10 +480,9 @@ static bool mounts_small_disk(void)
     char user[32], group[32];
     snprintf(user, sizeof user, "%u %u 1", (unsigned)geteuid(), (unsigned)geteuid());
     snprintf(group, sizeof group, "%u %u 1", (unsigned)getegid(), (unsigned)getegid());
-    const bool may =
-        unshare(CLONE_NEWNS) == 0 ||
-        (unshare(CLONE_NEWUSER | CLONE_NEWNS) == 0 && write_text("/proc/self/setgroups", "deny") &&
-         write_text("/proc/self/uid_map", user) && write_text("/proc/self/gid_map", group));
+    const bool may = unshare(CLONE_NEWNS) == 0 ||
+                     (unshare(CLONE_NEWUSER | CLONE_NEWNS) == 0 && write_text("/proc/self/setgroups", "deny") &&
+                      write_text("/proc/self/uid_map", user) && write_text("/proc/self/gid_map", group));
     return may && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
            mount("tmpfs", folder.cache, "tmpfs", 0, "size=400k,mode=700") == 0;
 }
@@ -569,8 +568,8 @@ END_TEST
 
 START_TEST(files_that_are_not_the_caches_stay)
 {
-    static const char *const names[] = {"notes.txt", "x.bin", "x.tmp.abc", "x.tmp.abcdefg", ".tmp.abcdef.bin",
-                                        "notes.tmp.backup", "x.bin.tmp.abcdef"};
+    static const char *const names[] = {
+        "notes.txt", "x.bin", "x.tmp.abc", "x.tmp.abcdefg", ".tmp.abcdef.bin", "notes.tmp.backup", "x.bin.tmp.abcdef"};
     for (size_t i = 0; i < sizeof names / sizeof *names; ++i) {
         snprintf(directory, sizeof directory, "%s/%s", folder.cache, names[i]);
         fclose(fopen(directory, "w"));

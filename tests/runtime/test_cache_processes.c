@@ -142,9 +142,8 @@ START_TEST(no_damaged_binary_reaches_the_driver)
         cache_entry_free(&whole);
     }
     ck_assert_int_eq(cache_folder_temporaries(&folder), 0);
-    printf(
-        "%d damaged entries met by contexts: all built anew with right results, %d of them given to the driver\n",
-        MUTATIONS, given_damaged);
+    printf("%d damaged entries met by contexts: all built anew with right results, %d of them given to the driver\n",
+           MUTATIONS, given_damaged);
     cache_entry_free(&other);
 }
 END_TEST

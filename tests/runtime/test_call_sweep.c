@@ -118,8 +118,7 @@ static husk_status run_list(void *user)
 // A platform that does not list its devices and a device that does not answer are skipped, and a note says so.
 static bool leaves_devices_out(const char *when)
 {
-    return strstr(when, "clGetDeviceIDs") || strstr(when, "clGetDeviceInfo") ||
-           strstr(when, "clGetPlatformInfo");
+    return strstr(when, "clGetDeviceIDs") || strstr(when, "clGetDeviceInfo") || strstr(when, "clGetPlatformInfo");
 }
 
 static void check_list(void *user, const char *when)
@@ -139,8 +138,8 @@ static void check_list(void *user, const char *when)
     ck_assert_msg(husk_device_list_note_count(s->list) == notes, "%s: other notes", when);
     for (size_t i = 0; i < devices; i++) {
         const husk_device_traits *traits = husk_device_get_traits(husk_device_list_get(s->list, i));
-        ck_assert_msg(traits->name[0] && traits->work_group <= 32, "%s: the device %s has groups of %llu",
-                      when, traits->name, (unsigned long long)traits->work_group);
+        ck_assert_msg(traits->name[0] && traits->work_group <= 32, "%s: the device %s has groups of %llu", when,
+                      traits->name, (unsigned long long)traits->work_group);
     }
 }
 
@@ -184,8 +183,8 @@ static husk_status wrap_context(void *user)
 {
     subject *s = user;
     husk_context_params params = HUSK_CONTEXT_PARAMS(.cache = HUSK_CACHE_OFF);
-    husk_status status = SWEPT(husk_context_from_opencl, s->cl, husk_context_opencl_device(s->context),
-                               &params, &s->made_context);
+    husk_status status =
+        SWEPT(husk_context_from_opencl, s->cl, husk_context_opencl_device(s->context), &params, &s->made_context);
     SWEPT_ASSERT(!status || !s->made_context);
     return status;
 }
@@ -210,8 +209,7 @@ static void check_context(void *user, const char *when)
         return;
     ck_assert_msg(s->made_context != NULL, "%s: there is no context", when);
     const husk_device_traits *traits = husk_context_traits(s->made_context);
-    ck_assert_msg(traits->work_group <= 32, "%s: groups of %llu", when,
-                  (unsigned long long)traits->work_group);
+    ck_assert_msg(traits->work_group <= 32, "%s: groups of %llu", when, (unsigned long long)traits->work_group);
     try_context(s->made_context, when);
 }
 
@@ -290,8 +288,8 @@ static void check_buffer(void *user, const char *when)
     ck_assert_msg(stats.live_bytes <= 2 * BYTES, "%s: %llu bytes are alive", when,
                   (unsigned long long)stats.live_bytes);
     if (s->view)
-        ck_assert_msg(husk_buffer_opencl_offset(s->view) == 16 && husk_buffer_size(s->view) == 64,
-                      "%s: the view", when);
+        ck_assert_msg(husk_buffer_opencl_offset(s->view) == 16 && husk_buffer_size(s->view) == 64, "%s: the view",
+                      when);
     try_context(s->context, when);
 }
 
@@ -365,8 +363,7 @@ static husk_status run_transfers(void *user)
     if (!status)
         status = SWEPT_QUEUE(husk_buffer_read, s->queue, s->a, 0, BYTES / 2, s->words);
     if (!status)
-        status =
-            SWEPT_QUEUE(husk_buffer_read_async, s->queue, s->a, BYTES / 2, BYTES / 2, s->words + WORDS / 2);
+        status = SWEPT_QUEUE(husk_buffer_read_async, s->queue, s->a, BYTES / 2, BYTES / 2, s->words + WORDS / 2);
     swept_call = status ? swept_call : "husk_queue_flush";
     if (!status)
         status = swept_of_queue(s->queue, husk_queue_flush(s->queue));

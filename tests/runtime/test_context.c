@@ -99,10 +99,9 @@ START_TEST(a_share_leaves_the_other_cores_alone)
     husk_context_params params = HUSK_CONTEXT_PARAMS(.units = 1);
     const husk_device_traits *whole = husk_context_traits(test_context());
     const husk_status status = husk_context_create(NULL, &params, &context, &error);
-    cl_uint most =
-        0; // parts, as the driver says: 0 of a PoCL that was built with OpenMP, TBB or for conformance
-    ck_assert_int_eq(clGetDeviceInfo(husk_context_opencl_device(test_context()),
-                                     CL_DEVICE_PARTITION_MAX_SUB_DEVICES, sizeof most, &most, NULL),
+    cl_uint most = 0; // parts, as the driver says: 0 of a PoCL that was built with OpenMP, TBB or for conformance
+    ck_assert_int_eq(clGetDeviceInfo(husk_context_opencl_device(test_context()), CL_DEVICE_PARTITION_MAX_SUB_DEVICES,
+                                     sizeof most, &most, NULL),
                      CL_SUCCESS);
     if (whole->compute_units > 1 && (most == 0 || !test_device_is_home()) && status == HUSK_UNSUPPORTED) {
         ck_assert_ptr_nonnull(strstr(error.text, "params: units is 1, and the device, of"));
@@ -113,8 +112,7 @@ START_TEST(a_share_leaves_the_other_cores_alone)
     ck_assert_uint_eq(husk_context_traits(context)->compute_units, 1);
     ck_assert_uint_eq(husk_context_traits(context)->device_index, whole->device_index);
     const double busy = busy_processors(context);
-    ck_assert_msg(busy < 1.4 || whole->device_class != HUSK_DEVICE_CPU, "one unit keeps %.2f processors busy",
-                  busy);
+    ck_assert_msg(busy < 1.4 || whole->device_class != HUSK_DEVICE_CPU, "one unit keeps %.2f processors busy", busy);
     husk_context_release(context);
 }
 END_TEST
@@ -123,8 +121,7 @@ START_TEST(shares_that_are_none)
 {
     husk_error error = {0};
     husk_context *context = NULL;
-    husk_context_params params =
-        HUSK_CONTEXT_PARAMS(.units = husk_context_traits(test_context())->compute_units);
+    husk_context_params params = HUSK_CONTEXT_PARAMS(.units = husk_context_traits(test_context())->compute_units);
     test_ok_error(husk_context_create(NULL, &params, &context, &error), &error); // all of them
     ck_assert_uint_eq(husk_context_traits(context)->compute_units, params.units);
     husk_context_release(context);

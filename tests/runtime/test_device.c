@@ -99,8 +99,7 @@ START_TEST(a_wish_is_never_replaced)
         ck_assert_ptr_null(device);
         ck_assert_ptr_nonnull(strstr(error.text, wishes[i]));
         /* and the list of what there is */
-        ck_assert_ptr_nonnull(
-            strstr(error.text, husk_device_get_traits(husk_device_list_get(list, 0))->name));
+        ck_assert_ptr_nonnull(strstr(error.text, husk_device_get_traits(husk_device_list_get(list, 0))->name));
     }
 }
 END_TEST
@@ -216,8 +215,7 @@ START_TEST(limits_lower_traits_and_never_raise_them)
     husk_device_list *limited = NULL;
     const husk_device *device = NULL;
     husk_error error = {0};
-    test_setenv("HUSK_LIMITS",
-                "local_memory=1K,work_group=8,compute_units=1,max_allocation=64M,global_memory=99999G");
+    test_setenv("HUSK_LIMITS", "local_memory=1K,work_group=8,compute_units=1,max_allocation=64M,global_memory=99999G");
     test_ok_error(husk_device_list_create(&limited, &error), &error);
     test_ok_error(husk_device_list_select(limited, NULL, &device, &error), &error);
     const husk_device_traits *after = husk_device_get_traits(device);
@@ -282,8 +280,8 @@ END_TEST
 
 START_TEST(limits_that_make_no_sense_are_said)
 {
-    const char *const bad[] = {"local_memory",  "lokal=3",       "work_group=",
-                               "work_group=-1", "work_group=4X", "local_memory=99999999999999999999",
+    const char *const bad[] = {"local_memory",  "lokal=3",         "work_group=",
+                               "work_group=-1", "work_group=4X",   "local_memory=99999999999999999999",
                                "work_group=0",  "compute_units=0", "vector_width=5"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         husk_device_list *limited = NULL;

@@ -198,7 +198,10 @@ START_TEST(limits)
     static const struct {
         const char *text;
         uint32_t width;
-    } cases[] = {{"vector_width=8", 8}, {"vector_width=4", 4}, {"vector_width=32", 16}, {"vector_width=5", 16},
+    } cases[] = {{"vector_width=8", 8},
+                 {"vector_width=4", 4},
+                 {"vector_width=32", 16},
+                 {"vector_width=5", 16},
                  {"vector_width=4,vector_width=8", 4}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         test_setenv("HUSK_LIMITS", cases[i].text);

@@ -139,8 +139,8 @@ START_TEST(every_call_may_fail_once)
                 survived += reached;
             }
             if (status != HUSK_OK && r.context)
-                ck_assert_msg(husk_context_status(r.context) == HUSK_OK,
-                              "%s failed once, and the device is lost: %s", name, r.error.text);
+                ck_assert_msg(husk_context_status(r.context) == HUSK_OK, "%s failed once, and the device is lost: %s",
+                              name, r.error.text);
             close_run(&r);
             if (!reached)
                 break;

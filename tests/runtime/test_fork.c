@@ -134,8 +134,8 @@ static void use_the_parents(void *with)
     need_refused(husk_queue_finish(own->queue), "finish", text);
     need_refused(husk_queue_create(own->context, NULL, &queue, &error), "a queue", error.text);
     need_refused(husk_buffer_create(own->context, 64, &buffer, &error), "a buffer", error.text);
-    need_refused(husk_gemm_plan_create(own->context, NULL, &matrix, &matrix, NULL, &matrix, &plan, &error),
-                 "a plan", error.text);
+    need_refused(husk_gemm_plan_create(own->context, NULL, &matrix, &matrix, NULL, &matrix, &plan, &error), "a plan",
+                 error.text);
     need_refused(husk_context_prewarm(own->context, NULL, 0, &error), "prewarm", error.text);
     need_refused(husk_context_quirk(own->context, HUSK_QUIRK_FLUSH, &has, &error), "a quirk", error.text);
     need_refused(husk_context_status(own->context), "the context's status", NULL);
@@ -235,8 +235,7 @@ START_TEST(what_is_forked_is_refused_or_free)
         _exit(0);
     }
     ck_assert_int_eq(waitpid(process, &status, 0), process);
-    ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0, "%s: status %x", scenes[_i].name,
-                  (unsigned)status);
+    ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0, "%s: status %x", scenes[_i].name, (unsigned)status);
 }
 END_TEST
 

@@ -169,8 +169,8 @@ static void expect_nan_around(uint64_t bytes)
     husk_buffer *buffer = make(bytes);
     unsigned char band[BAND];
     const size_t end = (size_t)(husk_buffer_opencl_offset(buffer) + bytes);
-    ck_assert_int_eq(clEnqueueReadBuffer(husk_queue_opencl(queue), husk_buffer_opencl(buffer), CL_TRUE, end, BAND,
-                                         band, 0, NULL, NULL),
+    ck_assert_int_eq(clEnqueueReadBuffer(husk_queue_opencl(queue), husk_buffer_opencl(buffer), CL_TRUE, end, BAND, band,
+                                         0, NULL, NULL),
                      CL_SUCCESS);
     for (size_t i = 0; i < BAND; i++) {
         const size_t at = end + i;
@@ -364,8 +364,8 @@ START_TEST(what_is_refused)
     husk_buffer *buffer = NULL;
     const uint64_t most = husk_context_traits(context)->max_allocation;
     test_refused_error(husk_context_set_guards(NULL, 0, &error), &error, HUSK_INVALID_ARGUMENT, "context");
-    test_refused_error(husk_context_set_guards(context, (UINT64_C(1) << 30) + 1, &error), &error,
-                       HUSK_INVALID_ARGUMENT, "bytes");
+    test_refused_error(husk_context_set_guards(context, (UINT64_C(1) << 30) + 1, &error), &error, HUSK_INVALID_ARGUMENT,
+                       "bytes");
     test_refused_error(husk_context_check_guards(NULL, &error), &error, HUSK_INVALID_ARGUMENT, "context");
     test_refused_error(husk_buffer_check_guards(NULL, &error), &error, HUSK_INVALID_ARGUMENT, "buffer");
     test_refused_error(husk_buffer_create(context, most - BAND, &buffer, &error), &error, HUSK_OUT_OF_MEMORY,

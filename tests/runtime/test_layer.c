@@ -77,8 +77,7 @@ START_TEST(a_question_fails_too)
     set_rules("fail=-6 clGetCommandQueueInfo nth=2; fail=-5 any nth=2");
     ck_assert_int_eq(clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof found, &found, NULL), CL_SUCCESS);
     ck_assert_ptr_eq(found, context);
-    ck_assert_int_eq(clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof found, &found, NULL),
-                     CL_OUT_OF_HOST_MEMORY);
+    ck_assert_int_eq(clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof found, &found, NULL), CL_OUT_OF_HOST_MEMORY);
     ck_assert_int_eq(clGetContextInfo(context, CL_CONTEXT_PROPERTIES, 0, NULL, NULL), CL_OUT_OF_RESOURCES);
 }
 END_TEST
@@ -237,8 +236,9 @@ START_TEST(nonsense_ends_the_program)
         "skip clCreateBuffer", "skip clEnqueueMapBuffer", "skip any", "corrupt clFinish", "status=-5 clFinish",
         "status=0 clEnqueueNDRangeKernel", "scale=2 clGetEventInfo", "fail=-5 clFinish kernel=gemm",
         "fail=-5 clFinish over=10", "fail=-5 clFlush nth=", "fail=-4 clCreateBuffer over=10+",
-        "fail=-4 clCreateBuffer over=-1", "crash clEnqueueNDRangeKernel kernel=", "crash clFinish after=",
-        "crash clFinish nth=0", "crash clFinish nth=-1", "crash clFinish since=-1", "load=0.5 clFinish"};
+        "fail=-4 clCreateBuffer over=-1",
+        "crash clEnqueueNDRangeKernel kernel=", "crash clFinish after=", "crash clFinish nth=0",
+        "crash clFinish nth=-1", "crash clFinish since=-1", "load=0.5 clFinish"};
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
         ck_assert_msg(end_of_a_call_under(rules[i]) == BY_SIGNAL + SIGABRT, "'%s' was taken", rules[i]);
 }

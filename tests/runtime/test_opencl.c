@@ -72,11 +72,9 @@ START_TEST(husk_works_on_the_applications_objects)
     ck_assert_str_eq(husk_context_traits(context)->name, husk_context_traits(test_context())->name);
 
     /* what both enqueue runs in the order of the calls */
-    ck_assert_int_eq(clEnqueueWriteBuffer(app.queue, app.mem, CL_FALSE, 8, 4, &word, 0, NULL, NULL),
-                     CL_SUCCESS);
+    ck_assert_int_eq(clEnqueueWriteBuffer(app.queue, app.mem, CL_FALSE, 8, 4, &word, 0, NULL, NULL), CL_SUCCESS);
     test_ok(husk_buffer_copy(queue, buffer, 8, buffer, 100, 4));
-    ck_assert_int_eq(clEnqueueReadBuffer(app.queue, app.mem, CL_TRUE, 100, 4, &seen, 0, NULL, NULL),
-                     CL_SUCCESS);
+    ck_assert_int_eq(clEnqueueReadBuffer(app.queue, app.mem, CL_TRUE, 100, 4, &seen, 0, NULL, NULL), CL_SUCCESS);
     ck_assert_uint_eq(seen, word);
 
     /* it does not count against the budget, and goes without harm to the application's objects */
@@ -221,20 +219,15 @@ START_TEST(what_does_not_belong_is_refused)
     husk_context *context = NULL;
     husk_queue *queue = NULL;
     husk_buffer *buffer = NULL;
-    ck_assert_int_eq(husk_context_from_opencl(NULL, app.device, NULL, &context, &error),
-                     HUSK_INVALID_ARGUMENT);
-    ck_assert_int_eq(husk_context_from_opencl(app.context, NULL, NULL, &context, &error),
-                     HUSK_INVALID_ARGUMENT);
+    ck_assert_int_eq(husk_context_from_opencl(NULL, app.device, NULL, &context, &error), HUSK_INVALID_ARGUMENT);
+    ck_assert_int_eq(husk_context_from_opencl(app.context, NULL, NULL, &context, &error), HUSK_INVALID_ARGUMENT);
     ck_assert_ptr_nonnull(strstr(error.text, "husk_context_from_opencl: device"));
-    ck_assert_int_eq(husk_context_from_opencl(app.context, app.device, NULL, NULL, &error),
-                     HUSK_INVALID_ARGUMENT);
+    ck_assert_int_eq(husk_context_from_opencl(app.context, app.device, NULL, NULL, &error), HUSK_INVALID_ARGUMENT);
     ck_assert_ptr_null(context);
     /* objects of another cl_context */
-    ck_assert_int_eq(husk_queue_from_opencl(test_context(), app.queue, &queue, &error),
-                     HUSK_INVALID_ARGUMENT);
+    ck_assert_int_eq(husk_queue_from_opencl(test_context(), app.queue, &queue, &error), HUSK_INVALID_ARGUMENT);
     ck_assert_ptr_nonnull(strstr(error.text, "command_queue: belongs to another"));
-    ck_assert_int_eq(husk_buffer_from_opencl(test_context(), app.mem, &buffer, &error),
-                     HUSK_INVALID_ARGUMENT);
+    ck_assert_int_eq(husk_buffer_from_opencl(test_context(), app.mem, &buffer, &error), HUSK_INVALID_ARGUMENT);
     ck_assert_ptr_nonnull(strstr(error.text, "mem: belongs to another"));
     ck_assert_int_eq(husk_queue_from_opencl(test_context(), NULL, &queue, &error), HUSK_INVALID_ARGUMENT);
     ck_assert_int_eq(husk_buffer_from_opencl(test_context(), NULL, &buffer, &error), HUSK_INVALID_ARGUMENT);
@@ -296,8 +289,7 @@ START_TEST(an_out_of_order_queue_is_refused)
                                                       CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE, &code);
     if (!unordered)
         return; /* this device has none */
-    ck_assert_int_eq(husk_queue_from_opencl(test_context(), unordered, &queue, &error),
-                     HUSK_INVALID_ARGUMENT);
+    ck_assert_int_eq(husk_queue_from_opencl(test_context(), unordered, &queue, &error), HUSK_INVALID_ARGUMENT);
     ck_assert_ptr_nonnull(strstr(error.text, "out-of-order"));
     clReleaseCommandQueue(unordered);
 }

@@ -288,8 +288,7 @@ static int pocl_without_a_folder(void)
     husk_context *context = NULL;
     CHECK(husk_device_list_create(&list, &error) == HUSK_OK);
     for (size_t i = 0; i < husk_device_list_count(list); i++)
-        if (strstr(husk_device_get_traits(husk_device_list_get(list, i))->platform_name,
-                   "Portable Computing"))
+        if (strstr(husk_device_get_traits(husk_device_list_get(list, i))->platform_name, "Portable Computing"))
             return 0; // one that does without the folder
     const char *note = find_note(list, "has no device");
     CHECK(note != NULL);
@@ -308,8 +307,8 @@ START_TEST(pocl_without_a_folder_for_its_cache_is_explained)
     static const char *const variables[] = {"POCL_CACHE_DIR", "XDG_CACHE_HOME", "HOME"};
     char command[300];
     add_system_icds();
-    snprintf(command, sizeof command,
-             "cd %s && for f in *; do case $f in pocl*) ;; *) rm -f $f ;; esac; done", vendors);
+    snprintf(command, sizeof command, "cd %s && for f in *; do case $f in pocl*) ;; *) rm -f $f ;; esac; done",
+             vendors);
     ck_assert_int_eq(system(command), 0);
     snprintf(command, sizeof command, "ls %s | grep -q pocl", vendors);
     if (system(command) != 0)

@@ -51,8 +51,7 @@ static void in_a_child(int (*scene)(void))
 
 static bool is_pocls_cpu(const husk_device_traits *traits)
 {
-    return strstr(traits->platform_name, "Portable Computing Language") &&
-           traits->device_class == HUSK_DEVICE_CPU;
+    return strstr(traits->platform_name, "Portable Computing Language") && traits->device_class == HUSK_DEVICE_CPU;
 }
 
 // ---- stacks ----
@@ -60,8 +59,7 @@ static bool is_pocls_cpu(const husk_device_traits *traits)
 static bool set_stack(size_t bytes)
 {
     pthread_attr_t attributes;
-    const bool is_set = pthread_attr_init(&attributes) == 0 &&
-                        pthread_attr_setstacksize(&attributes, bytes) == 0 &&
+    const bool is_set = pthread_attr_init(&attributes) == 0 && pthread_attr_setstacksize(&attributes, bytes) == 0 &&
                         pthread_setattr_default_np(&attributes) == 0;
     pthread_attr_destroy(&attributes);
     return is_set;

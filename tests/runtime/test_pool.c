@@ -271,8 +271,7 @@ START_TEST(more_than_the_device_allows_is_refused_cleanly)
 {
     husk_error error = {0};
     husk_buffer *buffer = NULL;
-    const uint64_t sizes[] = {husk_context_traits(context)->max_allocation + 1, UINT64_C(1) << 62,
-                              UINT64_MAX};
+    const uint64_t sizes[] = {husk_context_traits(context)->max_allocation + 1, UINT64_C(1) << 62, UINT64_MAX};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         ck_assert_int_eq(husk_buffer_create(context, sizes[i], &buffer, &error), HUSK_OUT_OF_MEMORY);
         ck_assert_ptr_null(buffer);

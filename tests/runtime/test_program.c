@@ -49,13 +49,12 @@ static void setup(void)
     snprintf(library, sizeof library, "%s/lib", directory);
     ck_assert_int_eq(mkdir(library, 0700), 0);
     put("lib/twice.clh", "// a library\n#define TWICE(x) ((x) * FACTOR)\n");
-    put("test_twice.cl",
-        "#ifndef FACTOR\n#error FACTOR is missing\n#endif\n#include \"lib/twice.clh\"\n"
-        "__kernel void husk_test_twice(__global float *x, long offset, int count)\n"
-        "{\n    int i = (int)get_global_id(0);\n    if (i < count)\n"
-        "        x[offset + i] = TWICE(x[offset + i]);\n}\n"
-        "__attribute__((reqd_work_group_size(64, 1, 1)))\n"
-        "__kernel void husk_test_wide(__global float *x, long offset) { x[offset] = 1.0f; }\n");
+    put("test_twice.cl", "#ifndef FACTOR\n#error FACTOR is missing\n#endif\n#include \"lib/twice.clh\"\n"
+                         "__kernel void husk_test_twice(__global float *x, long offset, int count)\n"
+                         "{\n    int i = (int)get_global_id(0);\n    if (i < count)\n"
+                         "        x[offset + i] = TWICE(x[offset + i]);\n}\n"
+                         "__attribute__((reqd_work_group_size(64, 1, 1)))\n"
+                         "__kernel void husk_test_wide(__global float *x, long offset) { x[offset] = 1.0f; }\n");
     test_setenv("HUSK_KERNEL_DIR", directory);
     last_log[0] = 0;
     test_ok_error(husk_context_create(NULL, &params, &context, &error), &error);
@@ -104,10 +103,8 @@ START_TEST(a_kernel_builds_once_and_runs)
     husk_tensor tensor = husk_tensor_make(view, HUSK_F32, 1, (int64_t[]){3});
     tensor.offset = 1;
     husk__range range = {{2, 1, 1}, {2, 1, 1}};
-    test_ok_error(HUSK__LAUNCH(queue, kernel, &range, &scope, HUSK__ARG_TENSOR(&tensor), HUSK__ARG_I32(3)),
-                  &error);
-    test_ok_error(HUSK__LAUNCH(queue, other, &range, &scope, HUSK__ARG_TENSOR(&tensor), HUSK__ARG_I32(1)),
-                  &error);
+    test_ok_error(HUSK__LAUNCH(queue, kernel, &range, &scope, HUSK__ARG_TENSOR(&tensor), HUSK__ARG_I32(3)), &error);
+    test_ok_error(HUSK__LAUNCH(queue, other, &range, &scope, HUSK__ARG_TENSOR(&tensor), HUSK__ARG_I32(1)), &error);
     test_ok(husk_buffer_read(queue, buffer, 0, sizeof values, values));
     const float expected[6] = {1, 2, 18, 8, 10, 6};
     ck_assert_mem_eq(values, expected, sizeof values);
@@ -123,8 +120,7 @@ START_TEST(no_groups_launch_nothing)
     const husk__kernel *kernel = NULL;
     test_ok_error(get("test_twice.cl", "-DFACTOR=2", "husk_test_twice", &kernel, &error), &error);
     husk__range range = {{1, 0, 1}, {1, 1, 1}};
-    test_ok_error(HUSK__LAUNCH(queue, kernel, &range, &scope, HUSK__ARG_TENSOR(NULL), HUSK__ARG_I32(3)),
-                  &error);
+    test_ok_error(HUSK__LAUNCH(queue, kernel, &range, &scope, HUSK__ARG_TENSOR(NULL), HUSK__ARG_I32(3)), &error);
 }
 END_TEST
 
@@ -138,7 +134,7 @@ START_TEST(a_log_that_counts_the_programs_lines_names_files)
         {"test_twice.cl:3:1: error", "test_twice.cl:3:1: error"},
         {"<kernel>:1:2: warning: early", "<kernel>:1:2: warning: early"}, // before any file
         {"<kernel>:17:14: error: one\n  x\n<kernel>:17:14: note: two", "lib/twice.clh:3:14: error: one\n  x\n"
-                                                                      "lib/twice.clh:3:14: note: two"},
+                                                                       "lib/twice.clh:3:14: note: two"},
         {"a <kernel>:11:1 b", "a test_twice.cl:1:1 b"},
         {"<kernel>:19: after", "test_twice.cl:5: after"},
         {"<kernel>:99999: beyond", "test_twice.cl:12: beyond"},
@@ -164,8 +160,7 @@ START_TEST(a_syntax_error_names_file_and_line)
     husk_error error;
     const husk__kernel *kernel = NULL;
     put("lib/twice.clh", "// a library\n#define TWICE(x) ((x) * FACTOR)\nfloat wrong( { }\n");
-    ck_assert_int_eq(get("test_twice.cl", "-DFACTOR=2", "husk_test_twice", &kernel, &error),
-                     HUSK_BUILD_FAILED);
+    ck_assert_int_eq(get("test_twice.cl", "-DFACTOR=2", "husk_test_twice", &kernel, &error), HUSK_BUILD_FAILED);
     ck_assert_ptr_null(kernel);
     ck_assert_int_eq(error.status, HUSK_BUILD_FAILED);
     ck_assert_ptr_eq(strstr(error.text, "husk_test: kernel file test_twice.cl"), error.text);
@@ -175,8 +170,7 @@ START_TEST(a_syntax_error_names_file_and_line)
     ck_assert_msg(strstr(last_log, "lib/twice.clh:3") != NULL, "%s", last_log);
     /* the file's own lines go on counting after an include */
     put("lib/twice.clh", "#define TWICE(x) ((x) * FACTOR)\n");
-    put("test_other.cl",
-        "#include \"lib/twice.clh\"\n\n__kernel void f(__global float *x) { x[0] = nothing; }\n");
+    put("test_other.cl", "#include \"lib/twice.clh\"\n\n__kernel void f(__global float *x) { x[0] = nothing; }\n");
     ck_assert_int_eq(get("test_other.cl", "", "f", &kernel, &error), HUSK_BUILD_FAILED);
     ck_assert_msg(strstr(error.text, "test_other.cl:3") != NULL, "%s", error.text);
 }
@@ -269,8 +263,7 @@ START_TEST(missing_things_are_named)
     ck_assert_int_eq(get("nothing.cl", "", "f", &kernel, &error), HUSK_BUILD_FAILED);
     ck_assert_ptr_nonnull(strstr(error.text, "nothing.cl"));
     ck_assert_ptr_nonnull(strstr(error.text, directory));
-    ck_assert_int_eq(get("test_twice.cl", "-DFACTOR=2", "husk_test_thrice", &kernel, &error),
-                     HUSK_BUILD_FAILED);
+    ck_assert_int_eq(get("test_twice.cl", "-DFACTOR=2", "husk_test_thrice", &kernel, &error), HUSK_BUILD_FAILED);
     ck_assert_ptr_nonnull(strstr(error.text, "husk_test_thrice"));
     put("test_lost.cl", "#include \"lib/lost.clh\"\n");
     ck_assert_int_eq(get("test_lost.cl", "", "f", &kernel, &error), HUSK_BUILD_FAILED);
@@ -311,18 +304,15 @@ START_TEST(a_work_group_past_the_limit_is_unsupported)
     test_ok_error(husk_device_list_select(list, NULL, &device, &error), &error);
     test_ok_error(husk_context_create(device, NULL, &small, &error), &error);
     husk_device_list_release(list);
-    ck_assert_int_eq(husk__kernel_get(small, "test_twice.cl", "-DFACTOR=2", "husk_test_wide", &kernel,
-                                      &scope),
+    ck_assert_int_eq(husk__kernel_get(small, "test_twice.cl", "-DFACTOR=2", "husk_test_wide", &kernel, &scope),
                      HUSK_UNSUPPORTED);
     ck_assert_msg(strstr(error.text, "64") && strstr(error.text, "32"), "%s", error.text);
     /* a kernel without a work-group size of its own: the launch is checked */
     husk_queue *small_queue = NULL;
     test_ok_error(husk_queue_create(small, NULL, &small_queue, &error), &error);
-    test_ok_error(husk__kernel_get(small, "test_twice.cl", "-DFACTOR=2", "husk_test_twice", &kernel, &scope),
-                  &error);
+    test_ok_error(husk__kernel_get(small, "test_twice.cl", "-DFACTOR=2", "husk_test_twice", &kernel, &scope), &error);
     husk__range range = {{1, 1, 1}, {33, 1, 1}};
-    ck_assert_int_eq(HUSK__LAUNCH(small_queue, kernel, &range, &scope, HUSK__ARG_TENSOR(NULL),
-                                  HUSK__ARG_I32(0)),
+    ck_assert_int_eq(HUSK__LAUNCH(small_queue, kernel, &range, &scope, HUSK__ARG_TENSOR(NULL), HUSK__ARG_I32(0)),
                      HUSK_UNSUPPORTED);
     husk_queue_release(small_queue);
     husk_context_release(small);

@@ -160,8 +160,7 @@ START_TEST(another_contexts_event_is_refused)
     test_ok_error(husk_queue_create(other, NULL, &queue, &error), &error);
     test_ok(husk_queue_record(queue, &event));
     ck_assert_int_eq(husk_queue_wait(test_queue(), event), HUSK_INVALID_ARGUMENT);
-    ck_assert_ptr_nonnull(
-        strstr(husk_queue_error(test_queue())->text, "husk_queue_wait: event: belongs to another"));
+    ck_assert_ptr_nonnull(strstr(husk_queue_error(test_queue())->text, "husk_queue_wait: event: belongs to another"));
     husk_event_release(event);
     husk_queue_release(queue);
     husk_context_release(other);

@@ -257,9 +257,9 @@ START_TEST(other_processes_are_no_cost_of_flushing)
     for (int draw = 0; draw < 2000; draw++) {
         uint64_t flushing[HUSK__FLUSH_PAIRS], plain[HUSK__FLUSH_PAIRS];
         for (int i = 0; i < HUSK__FLUSH_PAIRS; i++) {
-            const uint64_t waits[] =
-                {(uint64_t)(test_one_in(&random, 2) ? 300 + husk_ref_random_below(&random, 2700) : 0),
-                 (uint64_t)(test_one_in(&random, 2) ? 300 + husk_ref_random_below(&random, 2700) : 0)};
+            const uint64_t waits[] = {
+                (uint64_t)(test_one_in(&random, 2) ? 300 + husk_ref_random_below(&random, 2700) : 0),
+                (uint64_t)(test_one_in(&random, 2) ? 300 + husk_ref_random_below(&random, 2700) : 0)};
             flushing[i] = 100 + waits[0];
             plain[i] = 100 + waits[1];
         }

@@ -64,14 +64,12 @@ START_TEST(every_share_is_taken_once)
     husk_buffer *buffers[QUEUES][RANGE_COUNT];
     int32_t *counts = calloc(SHARES_MOST, sizeof *counts);
     ck_assert_ptr_nonnull(counts);
-    test_ok_error(husk__kernel_get(context, "test_shares.cl", "", "husk_test_shares", &kernel, &scope),
-                  &error);
+    test_ok_error(husk__kernel_get(context, "test_shares.cl", "", "husk_test_shares", &kernel, &scope), &error);
     for (int q = 0; q < QUEUES; ++q) {
         test_ok_error(husk_queue_create(context, NULL, &queues[q], &error), &error);
         for (int r = 0; r < RANGE_COUNT; ++r) {
             const size_t count = RANGES[r][0] * RANGES[r][1] * RANGES[r][2];
-            test_ok_error(husk_buffer_create(context, count * sizeof *counts, &buffers[q][r], &error),
-                          &error);
+            test_ok_error(husk_buffer_create(context, count * sizeof *counts, &buffers[q][r], &error), &error);
             for (size_t i = 0; i < count; ++i)
                 counts[i] = 0;
             test_ok(husk_buffer_write(queues[q], buffers[q][r], 0, count * sizeof *counts, counts));
@@ -82,8 +80,7 @@ START_TEST(every_share_is_taken_once)
             for (int q = 0; q < QUEUES; ++q) {
                 const husk__range range = {{RANGES[r][0], RANGES[r][1], RANGES[r][2]}, {1, 1, 1}};
                 test_ok_error(HUSK__LAUNCH(queues[q], kernel, &range, &scope,
-                                           HUSK__ARG_BUFFER(buffers[q][r], 0, sizeof *counts),
-                                           HUSK__ARG_SHARES),
+                                           HUSK__ARG_BUFFER(buffers[q][r], 0, sizeof *counts), HUSK__ARG_SHARES),
                               &error);
             }
     for (int q = 0; q < QUEUES; ++q) {
@@ -91,8 +88,8 @@ START_TEST(every_share_is_taken_once)
             const size_t count = RANGES[r][0] * RANGES[r][1] * RANGES[r][2];
             test_ok(husk_buffer_read(queues[q], buffers[q][r], 0, count * sizeof *counts, counts));
             for (size_t i = 0; i < count; ++i)
-                ck_assert_msg(counts[i] == ROUNDS, "share %zu of %zu was taken %d times in %d launches", i,
-                              count, (int)counts[i], (int)ROUNDS);
+                ck_assert_msg(counts[i] == ROUNDS, "share %zu of %zu was taken %d times in %d launches", i, count,
+                              (int)counts[i], (int)ROUNDS);
             husk_buffer_release(buffers[q][r]);
         }
         husk_queue_release(queues[q]);

@@ -174,13 +174,12 @@ START_TEST(bad_maps_are_refused)
     husk_queue *queue = test_silent_queue();
     const int modes[] = {0, 8, HUSK_MAP_DISCARD | HUSK_MAP_READ, HUSK_MAP_DISCARD | HUSK_MAP_WRITE, -1};
     for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
-        test_refused(husk_buffer_map(queue, buffer, (husk_map_mode)modes[i], 0, 4, &mapped),
-                     HUSK_INVALID_ARGUMENT, "mode");
+        test_refused(husk_buffer_map(queue, buffer, (husk_map_mode)modes[i], 0, 4, &mapped), HUSK_INVALID_ARGUMENT,
+                     "mode");
         ck_assert_ptr_null(mapped);
     }
     test_refused(husk_buffer_map(queue, buffer, HUSK_MAP_READ, 0, 4, NULL), HUSK_INVALID_ARGUMENT, "host");
-    test_refused(husk_buffer_map(queue, buffer, HUSK_MAP_READ, BYTES - 3, 4, &mapped), HUSK_INVALID_ARGUMENT,
-                 "bytes");
+    test_refused(husk_buffer_map(queue, buffer, HUSK_MAP_READ, BYTES - 3, 4, &mapped), HUSK_INVALID_ARGUMENT, "bytes");
     test_refused(husk_buffer_unmap(queue, buffer, NULL), HUSK_INVALID_ARGUMENT, "host");
 }
 END_TEST
@@ -207,8 +206,7 @@ START_TEST(bad_fills_are_refused)
     test_refused(husk_buffer_fill(queue, buffer, 0, 8, NULL, 4), HUSK_INVALID_ARGUMENT, "pattern");
     for (uint64_t width = 0; width < 40; width++)
         if (width != 1 && width != 2 && width != 4 && width != 8 && width != 16)
-            test_refused(husk_buffer_fill(queue, buffer, 0, 8, host, width), HUSK_INVALID_ARGUMENT,
-                         "pattern_bytes");
+            test_refused(husk_buffer_fill(queue, buffer, 0, 8, host, width), HUSK_INVALID_ARGUMENT, "pattern_bytes");
     test_refused(husk_buffer_fill(queue, buffer, 2, 8, &word, 4), HUSK_INVALID_ARGUMENT, "bytes");
     test_refused(husk_buffer_fill(queue, buffer, 0, 6, &word, 4), HUSK_INVALID_ARGUMENT, "bytes");
     test_refused(husk_buffer_fill(queue, buffer, BYTES, 4, &word, 4), HUSK_INVALID_ARGUMENT, "bytes");
@@ -283,21 +281,16 @@ END_TEST
 START_TEST(ranges_past_the_end_are_refused_whatever_the_sum_does)
 {
     husk_queue *queue = test_silent_queue();
-    const uint64_t bad[][2] =
-        {{0, BYTES + 1},           {1, BYTES},          {BYTES, 1},
-         {BYTES + 1, 0},           {UINT64_MAX, 1},     {1, UINT64_MAX},
-         {UINT64_MAX, UINT64_MAX}, {UINT64_MAX - 3, 8}, {BYTES / 2, UINT64_MAX - BYTES / 2 + 1}};
+    const uint64_t bad[][2] = {{0, BYTES + 1},           {1, BYTES},          {BYTES, 1},
+                               {BYTES + 1, 0},           {UINT64_MAX, 1},     {1, UINT64_MAX},
+                               {UINT64_MAX, UINT64_MAX}, {UINT64_MAX - 3, 8}, {BYTES / 2, UINT64_MAX - BYTES / 2 + 1}};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        test_refused(husk_buffer_write(queue, buffer, bad[i][0], bad[i][1], host), HUSK_INVALID_ARGUMENT,
+        test_refused(husk_buffer_write(queue, buffer, bad[i][0], bad[i][1], host), HUSK_INVALID_ARGUMENT, "bytes");
+        test_refused(husk_buffer_read(queue, buffer, bad[i][0], bad[i][1], seen), HUSK_INVALID_ARGUMENT, "bytes");
+        test_refused(husk_buffer_write_async(queue, buffer, bad[i][0], bad[i][1], host), HUSK_INVALID_ARGUMENT,
                      "bytes");
-        test_refused(husk_buffer_read(queue, buffer, bad[i][0], bad[i][1], seen), HUSK_INVALID_ARGUMENT,
-                     "bytes");
-        test_refused(husk_buffer_write_async(queue, buffer, bad[i][0], bad[i][1], host),
-                     HUSK_INVALID_ARGUMENT, "bytes");
-        test_refused(husk_buffer_read_async(queue, buffer, bad[i][0], bad[i][1], seen), HUSK_INVALID_ARGUMENT,
-                     "bytes");
-        test_refused(husk_buffer_copy(queue, buffer, bad[i][0], buffer, 0, bad[i][1]), HUSK_INVALID_ARGUMENT,
-                     "bytes");
+        test_refused(husk_buffer_read_async(queue, buffer, bad[i][0], bad[i][1], seen), HUSK_INVALID_ARGUMENT, "bytes");
+        test_refused(husk_buffer_copy(queue, buffer, bad[i][0], buffer, 0, bad[i][1]), HUSK_INVALID_ARGUMENT, "bytes");
         husk_buffer *view = NULL;
         ck_assert_int_eq(husk_buffer_view(buffer, bad[i][0], bad[i][1], &view, NULL), HUSK_INVALID_ARGUMENT);
     }
@@ -356,8 +349,7 @@ START_TEST(another_contexts_buffer_is_refused)
     test_refused(husk_buffer_read(queue, foreign, 0, 1, seen), HUSK_INVALID_ARGUMENT, "buffer");
     test_refused(husk_buffer_copy(queue, buffer, 0, foreign, 0, 1), HUSK_INVALID_ARGUMENT, "to");
     test_refused(husk_buffer_copy(queue, foreign, 0, buffer, 0, 1), HUSK_INVALID_ARGUMENT, "from");
-    test_refused(husk_buffer_map(queue, foreign, HUSK_MAP_READ, 0, 1, &mapped), HUSK_INVALID_ARGUMENT,
-                 "buffer");
+    test_refused(husk_buffer_map(queue, foreign, HUSK_MAP_READ, 0, 1, &mapped), HUSK_INVALID_ARGUMENT, "buffer");
     test_refused(husk_buffer_fill(queue, foreign, 0, 4, host, 4), HUSK_INVALID_ARGUMENT, "buffer");
     husk_buffer_release(foreign);
     husk_context_release(other);

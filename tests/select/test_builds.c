@@ -17,8 +17,7 @@ typedef struct workshop {
     husk_device_list *list;
     husk_context *context;
     husk_queue *queue;
-    husk_buffer
-        *arena; // operands are views: inputs in its first part, weights in its second, outputs in its last
+    husk_buffer *arena; // operands are views: inputs in its first part, weights in its second, outputs in its last
     husk_error error;
 } workshop;
 
@@ -37,8 +36,7 @@ static void open_workshop(workshop *w)
         status = husk_buffer_create(w->context, ARENA * sizeof(float), &w->arena, &w->error);
     ck_assert_msg(status == HUSK_OK, "%s", w->error.text);
     const float one = 1.0f;
-    ck_assert_int_eq(husk_buffer_fill(w->queue, w->arena, 0, husk_buffer_size(w->arena), &one, sizeof one),
-                     HUSK_OK);
+    ck_assert_int_eq(husk_buffer_fill(w->queue, w->arena, 0, husk_buffer_size(w->arena), &one, sizeof one), HUSK_OK);
 }
 
 static void close_workshop(workshop *w)
@@ -80,8 +78,8 @@ static int64_t draw_size(husk_ref_random *random)
 }
 
 // Nothing, a bias, or a bias and ReLU.
-static const husk_tensor *draw_bias(husk_ref_random *random, const workshop *w, int64_t length,
-                                    husk_act *activation, husk_tensor *storage)
+static const husk_tensor *draw_bias(husk_ref_random *random, const workshop *w, int64_t length, husk_act *activation,
+                                    husk_tensor *storage)
 {
     const int64_t kind = husk_ref_random_below(random, 3);
     *activation = kind == 2 ? HUSK_ACT_RELU : HUSK_ACT_NONE;
@@ -104,19 +102,16 @@ static void run_gemm(workshop *w, husk_ref_random *random)
     const husk_tensor *bias = draw_bias(random, w, n, &params.activation, &storage);
     const float beta = husk_ref_random_below(random, 4) ? 0.0f : 0.5f;
     husk_status status = husk_gemm(w->queue, &params, 1.0f, &a, &b, bias, beta, &c);
-    ck_assert_msg(status == HUSK_OK, "gemm m=%lld n=%lld k=%lld: %s", (long long)m, (long long)n,
-                  (long long)k, husk_queue_error(w->queue)->text);
+    ck_assert_msg(status == HUSK_OK, "gemm m=%lld n=%lld k=%lld: %s", (long long)m, (long long)n, (long long)k,
+                  husk_queue_error(w->queue)->text);
 }
 
 static void run_conv(workshop *w, husk_ref_random *random, int64_t filter, int64_t stride)
 {
-    const int64_t channels = 1 + husk_ref_random_below(random, 100),
-                  filters = 1 + husk_ref_random_below(random, 100);
+    const int64_t channels = 1 + husk_ref_random_below(random, 100), filters = 1 + husk_ref_random_below(random, 100);
     const int64_t x_shape[4] = {1 + husk_ref_random_below(random, 3), channels,
-                                filter + husk_ref_random_below(random, 60),
-                                filter + husk_ref_random_below(random, 60)};
-    const int64_t w_shape[4] = {filters, channels, filter, filter},
-                  pad = husk_ref_random_below(random, filter);
+                                filter + husk_ref_random_below(random, 60), filter + husk_ref_random_below(random, 60)};
+    const int64_t w_shape[4] = {filters, channels, filter, filter}, pad = husk_ref_random_below(random, filter);
     husk_conv_params params = HUSK_CONV_PARAMS(.stride = {stride, stride}, .pad = {pad, pad});
     husk_tensor storage, x = part(w, 0, 4, x_shape), weights = part(w, 1, 4, w_shape);
     const husk_tensor *bias = draw_bias(random, w, filters, &params.activation, &storage);
@@ -125,17 +120,16 @@ static void run_conv(workshop *w, husk_ref_random *random, int64_t filter, int64
     ck_assert_msg(status == HUSK_OK, "%s", w->error.text);
     husk_tensor y = part(w, 2, 4, y_shape);
     status = husk_conv(w->queue, &params, &x, &weights, bias, &y);
-    ck_assert_msg(status == HUSK_OK, "conv n=%lld c=%lld h=%lld w=%lld k=%lld r=%lld: %s",
-                  (long long)x_shape[0], (long long)channels, (long long)x_shape[2], (long long)x_shape[3],
-                  (long long)filters, (long long)filter, husk_queue_error(w->queue)->text);
+    ck_assert_msg(status == HUSK_OK, "conv n=%lld c=%lld h=%lld w=%lld k=%lld r=%lld: %s", (long long)x_shape[0],
+                  (long long)channels, (long long)x_shape[2], (long long)x_shape[3], (long long)filters,
+                  (long long)filter, husk_queue_error(w->queue)->text);
 }
 
 START_TEST(new_shapes_share_a_few_programs)
 {
     workshop w;
     husk_ref_random random = {.seed = 2026 + (uint64_t)_i};
-    const int64_t filter = 1 + 2 * husk_ref_random_below(&random, 4),
-                  stride = 1 + husk_ref_random_below(&random, 2);
+    const int64_t filter = 1 + 2 * husk_ref_random_below(&random, 4), stride = 1 + husk_ref_random_below(&random, 2);
     open_workshop(&w);
     for (int i = 0; i < GEMM_SHAPES; ++i)
         run_gemm(&w, &random);
@@ -143,15 +137,14 @@ START_TEST(new_shapes_share_a_few_programs)
     for (int i = 0; i < CONV_SHAPES; ++i)
         run_conv(&w, &random, filter, stride);
     const uint64_t convs = builds(&w);
-    for (int i = 0; i < CONV_SHAPES;
-         ++i) // beyond what is asked for: where Winograd is one of the choices, too
+    for (int i = 0; i < CONV_SHAPES; ++i) // beyond what is asked for: where Winograd is one of the choices, too
         run_conv(&w, &random, 3, 1);
     const uint64_t all = builds(&w);
     printf(
         "%d shapes of gemm built %llu programs, %d of conv with %lldx%lld filters and stride %lld %llu more, as many "
         "3x3 with stride 1 another %llu\n",
-        GEMM_SHAPES, (unsigned long long)gemms, CONV_SHAPES, (long long)filter, (long long)filter,
-        (long long)stride, (unsigned long long)(convs - gemms), (unsigned long long)(all - convs));
+        GEMM_SHAPES, (unsigned long long)gemms, CONV_SHAPES, (long long)filter, (long long)filter, (long long)stride,
+        (unsigned long long)(convs - gemms), (unsigned long long)(all - convs));
     ck_assert_uint_gt(gemms, 0);
     ck_assert_uint_le(all, MOST_BUILDS);
     random = (husk_ref_random){.seed = 2026 + (uint64_t)_i}; // shapes seen before compile nothing

@@ -128,8 +128,7 @@ static husk_status pack_conv(subject *s)
 
 static husk_status run_conv(subject *s)
 {
-    const husk_tensor x = image(s, HUSK_F32, 0), y = image(s, HUSK_F32, RESULT),
-                      w = husk_packed_tensor(s->packed);
+    const husk_tensor x = image(s, HUSK_F32, 0), y = image(s, HUSK_F32, RESULT), w = husk_packed_tensor(s->packed);
     swept_call = "husk_conv_plan_run";
     return swept_of_queue(s->queue, husk_conv_plan_run(s->plan, s->queue, &x, &w, NULL, &y));
 }
@@ -153,8 +152,8 @@ static husk_status run_quantized(subject *s)
     const husk_tensor a = matrix(s, SIDE, SIDE, HUSK_I8, 0), c = matrix(s, SIDE, SIDE, HUSK_I32, RESULT);
     const husk_tensor b = husk_packed_tensor(s->packed);
     swept_call = "husk_quantized_gemm_plan_run";
-    return swept_of_queue(s->queue, husk_quantized_gemm_plan_run(s->plan, s->queue, &a, NULL, &b, NULL, NULL,
-                                                                 &c, NULL));
+    return swept_of_queue(s->queue,
+                          husk_quantized_gemm_plan_run(s->plan, s->queue, &a, NULL, &b, NULL, NULL, &c, NULL));
 }
 
 static husk_status create_quantized_conv(subject *s)
@@ -172,11 +171,10 @@ static husk_status pack_quantized_conv(subject *s)
 
 static husk_status run_quantized_conv(subject *s)
 {
-    const husk_tensor x = image(s, HUSK_I8, 0), y = image(s, HUSK_I32, RESULT),
-                      w = husk_packed_tensor(s->packed);
+    const husk_tensor x = image(s, HUSK_I8, 0), y = image(s, HUSK_I32, RESULT), w = husk_packed_tensor(s->packed);
     swept_call = "husk_quantized_conv_plan_run";
-    return swept_of_queue(s->queue, husk_quantized_conv_plan_run(s->plan, s->queue, &x, NULL, &w, NULL, NULL,
-                                                                 &y, NULL));
+    return swept_of_queue(s->queue,
+                          husk_quantized_conv_plan_run(s->plan, s->queue, &x, NULL, &w, NULL, NULL, &y, NULL));
 }
 
 // With a bias and an activation, whose slope is that of y, ones.
@@ -198,8 +196,8 @@ static husk_status create_gemm_backward(subject *s)
 {
     gemm_gradients t;
     describe_gemm_backward(s, &t);
-    return SWEPT(husk_gemm_backward_plan_create, s->context, &gemm_backward_params, &t.ones, &t.ones, NULL,
-                 &t.ones, &t.ones, &t.a, &t.b, &t.bias, NULL, &s->plan);
+    return SWEPT(husk_gemm_backward_plan_create, s->context, &gemm_backward_params, &t.ones, &t.ones, NULL, &t.ones,
+                 &t.ones, &t.a, &t.b, &t.bias, NULL, &s->plan);
 }
 
 static husk_status run_gemm_backward(subject *s)
@@ -207,9 +205,8 @@ static husk_status run_gemm_backward(subject *s)
     gemm_gradients t;
     describe_gemm_backward(s, &t);
     swept_call = "husk_gemm_backward_plan_run";
-    return swept_of_queue(s->queue,
-                          husk_gemm_backward_plan_run(s->plan, s->queue, 1.0f, &t.ones, &t.ones, 0.0f, NULL,
-                                                      &t.ones, &t.ones, &t.a, &t.b, &t.bias, NULL));
+    return swept_of_queue(s->queue, husk_gemm_backward_plan_run(s->plan, s->queue, 1.0f, &t.ones, &t.ones, 0.0f, NULL,
+                                                                &t.ones, &t.ones, &t.a, &t.b, &t.bias, NULL));
 }
 
 typedef struct rnn_tensors {
@@ -287,8 +284,8 @@ static husk_status create_rnn_backward(subject *s)
 {
     rnn_gradients t;
     describe_rnn_backward(s, &t);
-    return SWEPT(husk_rnn_backward_plan_create, s->context, &t.forward.params, &t.inputs, &t.outputs,
-                 &t.given, &t.wanted, &s->plan);
+    return SWEPT(husk_rnn_backward_plan_create, s->context, &t.forward.params, &t.inputs, &t.outputs, &t.given,
+                 &t.wanted, &s->plan);
 }
 
 static husk_status run_rnn_backward(subject *s)
@@ -296,8 +293,8 @@ static husk_status run_rnn_backward(subject *s)
     rnn_gradients t;
     describe_rnn_backward(s, &t);
     swept_call = "husk_rnn_backward_plan_run";
-    return swept_of_queue(s->queue, husk_rnn_backward_plan_run(s->plan, s->queue, &t.inputs, &t.outputs,
-                                                               &t.given, &t.wanted));
+    return swept_of_queue(s->queue,
+                          husk_rnn_backward_plan_run(s->plan, s->queue, &t.inputs, &t.outputs, &t.given, &t.wanted));
 }
 
 enum { EIGHT = 0x41000000, THIRTY = 0x41f00000, SEVENTY_TWO = 0x42900000 }; // as f32
@@ -306,8 +303,7 @@ static const operator_calls operators[] = {
     {"gemm", create_gemm, pack_gemm, run_gemm, EIGHT, 0},
     {"conv", create_conv, pack_conv, run_conv, EIGHT, 0},
     {"quantized_gemm", create_quantized, pack_quantized, run_quantized, 2 * (-128 + 63) * -128, 0},
-    {"quantized_conv", create_quantized_conv, pack_quantized_conv, run_quantized_conv,
-     2 * (128 * 128 + 63 * 63), 0},
+    {"quantized_conv", create_quantized_conv, pack_quantized_conv, run_quantized_conv, 2 * (128 * 128 + 63 * 63), 0},
     {"gemm_backward", create_gemm_backward, NULL, run_gemm_backward, EIGHT, EIGHT},
     {"rnn_backward", create_rnn_backward, NULL, run_rnn_backward, SEVENTY_TWO, THIRTY},
     {"rnn", create_rnn, pack_rnn, run_rnn, EIGHT, 0},
@@ -489,9 +485,9 @@ static void make_databases(subject *s)
              "{\"device\": \"%s\", \"platform\": \"%s\", \"driver\": \"%s\", \"family\": \"%s\", \"op\": \"gemm\", "
              "\"problem\": \"x\", \"class\": \"y\", \"kernels\": \"z\", \"state\": \"tuned\", \"variant\": \"v:c\"}",
              device.device, device.platform, device.driver, device.family);
-    ck_assert_int_lt(snprintf(database, sizeof database, "{\"schema\": \"husk-tuning/1\", \"entries\": [%s, %s]}",
-                              entry, entry),
-                     (int)sizeof database);
+    ck_assert_int_lt(
+        snprintf(database, sizeof database, "{\"schema\": \"husk-tuning/1\", \"entries\": [%s, %s]}", entry, entry),
+        (int)sizeof database);
     ck_assert_ptr_nonnull(mkdtemp(strcpy(directory, "/tmp/husk-sweep-XXXXXX")));
     write_file("a.json", database);
     write_file("b.json", database);

@@ -12,12 +12,9 @@ typedef struct conv_shape {
 } conv_shape;
 
 static const conv_shape convs[] = {
-    {HUSK_F16, 2, 2560, 1280, 16, 3, 1, 1},
-    {HUSK_BF16, 2, 2560, 1280, 8, 3, 1, 1},
-    {HUSK_F16, 1, 512, 4096, 7, 7, 1, 0},
-    {HUSK_BF16, 1, 512, 4096, 7, 7, 1, 0},
-    {HUSK_F16, 1, 512, 1000, 8, 8, 1, 0},
-    {HUSK_BF16, 1, 1024, 4096, 4, 3, 1, 1},
+    {HUSK_F16, 2, 2560, 1280, 16, 3, 1, 1}, {HUSK_BF16, 2, 2560, 1280, 8, 3, 1, 1},
+    {HUSK_F16, 1, 512, 4096, 7, 7, 1, 0},   {HUSK_BF16, 1, 512, 4096, 7, 7, 1, 0},
+    {HUSK_F16, 1, 512, 1000, 8, 8, 1, 0},   {HUSK_BF16, 1, 1024, 4096, 4, 3, 1, 1},
 };
 enum { CONVS = sizeof convs / sizeof *convs };
 
@@ -43,8 +40,7 @@ START_TEST(convolutions)
     const husk_tensor w =
         husk_tensor_make(NULL, s->dtype, 4, (int64_t[]){s->filters, s->channels, s->filter, s->filter});
     const husk_tensor y = husk_tensor_make(NULL, s->dtype, 4, (int64_t[]){s->images, s->filters, out, out});
-    const husk_conv_params params =
-        HUSK_CONV_PARAMS(.stride = {s->stride, s->stride}, .pad = {s->pad, s->pad});
+    const husk_conv_params params = HUSK_CONV_PARAMS(.stride = {s->stride, s->stride}, .pad = {s->pad, s->pad});
     husk_plan *plan = NULL;
     husk_error error;
     test_ok_error(husk_conv_plan_create(test_context(), &params, &x, &w, NULL, &y, &plan, &error), &error);
@@ -88,8 +84,7 @@ START_TEST(gradients_of_group_norms)
 {
     const husk_dtype dtype = _i ? HUSK_F16 : HUSK_F32;
     const husk_tensor x = tensor(dtype, 2, (int64_t[]){30000, 80}), dy = tensor(dtype, 2, (int64_t[]){30000, 80}),
-                      dx = tensor(dtype, 2, (int64_t[]){30000, 80}),
-                      mean = tensor(HUSK_F32, 2, (int64_t[]){30000, 8}),
+                      dx = tensor(dtype, 2, (int64_t[]){30000, 80}), mean = tensor(HUSK_F32, 2, (int64_t[]){30000, 8}),
                       rstd = tensor(HUSK_F32, 2, (int64_t[]){30000, 8});
     const husk_norm_params params =
         HUSK_MAKE(husk_norm_params, .kind = HUSK_NORM_GROUP, .groups = 8, .axis = -1, .epsilon = 1e-5f);

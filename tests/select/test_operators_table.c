@@ -77,14 +77,12 @@ static const char *disagreement(const char *text)
         for (; husk_op_variant(op, count); ++count)
             if (!last_cell_names(row, husk_op_variant(op, count))) {
                 free(row);
-                return snprintf(message, sizeof message, "%s: %s is missing", op, husk_op_variant(op, count)),
-                       message;
+                return snprintf(message, sizeof message, "%s: %s is missing", op, husk_op_variant(op, count)), message;
             }
         size_t named = names_in_last_cell(row) - names_of_absent_libraries(row, op);
         free(row);
         if (named != count)
-            return snprintf(message, sizeof message, "%s: %zu variants named, %zu there", op, named, count),
-                   message;
+            return snprintf(message, sizeof message, "%s: %zu variants named, %zu there", op, named, count), message;
     }
     return NULL;
 }

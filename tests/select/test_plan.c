@@ -60,8 +60,8 @@ static void unprepare(husk_plan *plan)
     free(plan->state);
 }
 
-static husk_status run(const husk_plan *plan, husk_queue *queue, const void *arguments,
-                       const husk__scratch *scratch, const husk__scope *scope)
+static husk_status run(const husk_plan *plan, husk_queue *queue, const void *arguments, const husk__scratch *scratch,
+                       const husk__scope *scope)
 {
     (void)queue, (void)arguments, (void)scratch, (void)scope;
     ++ran;
@@ -255,33 +255,23 @@ static void describe(const void *problem, husk__key *key)
 }
 
 static const husk__variant *const toy_variants[] = {&broken, &even, &general, &for_gpus, NULL};
-static const husk__op toy = {.name = "toy",
-                             .problem_size = sizeof(toy_problem),
-                             .variants = toy_variants,
-                             .describe = describe};
+static const husk__op toy = {
+    .name = "toy", .problem_size = sizeof(toy_problem), .variants = toy_variants, .describe = describe};
 static const husk__variant *const refusing_variants[] = {&refused, &general, NULL};
-static const husk__op refusing = {.name = "refusing",
-                                  .problem_size = sizeof(toy_problem),
-                                  .variants = refusing_variants,
-                                  .describe = describe};
+static const husk__op refusing = {
+    .name = "refusing", .problem_size = sizeof(toy_problem), .variants = refusing_variants, .describe = describe};
 
 static const husk__variant *const late_variants[] = {&late, &general, NULL};
-static const husk__op refusing_late = {.name = "refusing_late",
-                                       .problem_size = sizeof(toy_problem),
-                                       .variants = late_variants,
-                                       .describe = describe};
+static const husk__op refusing_late = {
+    .name = "refusing_late", .problem_size = sizeof(toy_problem), .variants = late_variants, .describe = describe};
 
 static const husk__variant *const pressed_variants[] = {&pressed, NULL};
-static const husk__op pressing = {.name = "pressing",
-                                  .problem_size = sizeof(toy_problem),
-                                  .variants = pressed_variants,
-                                  .describe = describe};
+static const husk__op pressing = {
+    .name = "pressing", .problem_size = sizeof(toy_problem), .variants = pressed_variants, .describe = describe};
 
 static const husk__variant *const lacking_variants[] = {&cheap, &lacking, NULL};
-static const husk__op in_need = {.name = "in_need",
-                                 .problem_size = sizeof(toy_problem),
-                                 .variants = lacking_variants,
-                                 .describe = describe};
+static const husk__op in_need = {
+    .name = "in_need", .problem_size = sizeof(toy_problem), .variants = lacking_variants, .describe = describe};
 
 #define OP(op_name, rows) \
     {.name = op_name, .problem_size = sizeof(toy_problem), .variants = rows, .describe = describe}

@@ -181,8 +181,12 @@ static husk_status run_part(const husk_plan *plan, husk_queue *queue, const void
 
 START_TEST(a_parts_failure_begins_with_the_public_call)
 {
-    static const husk__variant variant = {.name = "whole", .configurations = none, .configuration_count = 1,
-                                          .cost = cost, .prepare = prepare_leaf, .run = run_part};
+    static const husk__variant variant = {.name = "whole",
+                                          .configurations = none,
+                                          .configuration_count = 1,
+                                          .cost = cost,
+                                          .prepare = prepare_leaf,
+                                          .run = run_part};
     static const husk__variant *const variants[] = {&variant, NULL};
     static const husk__op whole = OP("whole", variants);
     const int64_t number = 1;

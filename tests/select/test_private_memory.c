@@ -16,9 +16,9 @@ enum { ROWS = 6, COLUMNS = 40, COUNT = ROWS * COLUMNS };
 
 static cl_device_type type;
 static const char *vendor; // whose units have fewer work-items under way, where it is Intel
-static cl_ulong private_memory;  // of softmax's kernels for rows
+static cl_ulong private_memory; // of softmax's kernels for rows
 static cl_int answer, launching; // to the question for it, to their launch
-static const char *launched;     // what the names of those begin with that are not launched
+static const char *launched; // what the names of those begin with that are not launched
 
 cl_int __real_clGetDeviceInfo(cl_device_id id, cl_device_info info, size_t size, void *value, size_t *size_ret);
 cl_int __wrap_clGetDeviceInfo(cl_device_id id, cl_device_info info, size_t size, void *value, size_t *size_ret);
@@ -34,11 +34,11 @@ cl_int __wrap_clGetDeviceInfo(cl_device_id id, cl_device_info info, size_t size,
             *size_ret = strlen(vendor) + 1;
         return value && size <= strlen(vendor) ? CL_INVALID_VALUE : CL_SUCCESS;
     }
-    const void *from = info == CL_DEVICE_TYPE                   ? (const void *)&type
-                       : info == CL_DEVICE_MAX_COMPUTE_UNITS    ? (const void *)&units
-                       : info == CL_DEVICE_GLOBAL_MEM_SIZE      ? (const void *)&memory
+    const void *from = info == CL_DEVICE_TYPE                  ? (const void *)&type
+                       : info == CL_DEVICE_MAX_COMPUTE_UNITS   ? (const void *)&units
+                       : info == CL_DEVICE_GLOBAL_MEM_SIZE     ? (const void *)&memory
                        : info == CL_DEVICE_HOST_UNIFIED_MEMORY ? (const void *)&no
-                                                                : NULL;
+                                                               : NULL;
     const cl_int code = __real_clGetDeviceInfo(id, info, size, value, size_ret);
     if (code == CL_SUCCESS && value && from)
         memcpy(value, from, size);

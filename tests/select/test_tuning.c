@@ -58,8 +58,8 @@ static husk_status prepare_never(husk_plan *plan, const husk__scope *scope)
     return husk__fail(scope, HUSK_BUILD_FAILED, "it does not build");
 }
 
-static husk_status run(const husk_plan *plan, husk_queue *queue, const void *arguments,
-                       const husk__scratch *scratch, const husk__scope *scope)
+static husk_status run(const husk_plan *plan, husk_queue *queue, const void *arguments, const husk__scratch *scratch,
+                       const husk__scope *scope)
 {
     (void)plan, (void)queue, (void)arguments, (void)scratch, (void)scope;
     return HUSK_OK;
@@ -67,12 +67,26 @@ static husk_status run(const husk_plan *plan, husk_queue *queue, const void *arg
 
 static const husk__configuration few[] = {{"one", "", {1}}, {"two", "", {2}}, {"three", "", {3, 5000}}};
 static const husk__configuration one[] = {{"one", "", {50}}};
-static const husk__variant plain = {.name = "plain", .configurations = few, .configuration_count = 3, .cost = cost,
-    .workspace = workspace, .prepare = prepare, .run = run};
-static const husk__variant small = {.name = "small", .configurations = one, .configuration_count = 1, .cost = cost,
-    .supports = supports_small, .prepare = prepare, .run = run};
-static const husk__variant broken = {.name = "broken", .configurations = one, .configuration_count = 1, .cost = cost,
-    .prepare = prepare_never, .run = run};
+static const husk__variant plain = {.name = "plain",
+                                    .configurations = few,
+                                    .configuration_count = 3,
+                                    .cost = cost,
+                                    .workspace = workspace,
+                                    .prepare = prepare,
+                                    .run = run};
+static const husk__variant small = {.name = "small",
+                                    .configurations = one,
+                                    .configuration_count = 1,
+                                    .cost = cost,
+                                    .supports = supports_small,
+                                    .prepare = prepare,
+                                    .run = run};
+static const husk__variant broken = {.name = "broken",
+                                     .configurations = one,
+                                     .configuration_count = 1,
+                                     .cost = cost,
+                                     .prepare = prepare_never,
+                                     .run = run};
 
 static void describe(const void *problem, husk__key *key)
 {
@@ -85,9 +99,11 @@ static void classify(const void *problem, husk__text *text)
 }
 
 static const husk__variant *const variants[] = {&plain, &small, &broken, NULL};
-static const husk__op toy = {
-    .name = "toy", .problem_size = sizeof(toy_problem), .variants = variants, .describe = describe,
-    .classify = classify};
+static const husk__op toy = {.name = "toy",
+                             .problem_size = sizeof(toy_problem),
+                             .variants = variants,
+                             .describe = describe,
+                             .classify = classify};
 
 // ---- a context, and what its log says ----
 
@@ -109,8 +125,8 @@ static void open_context(void)
 {
     log_text[0] = 0;
     error = (husk_error){0};
-    ck_assert_msg(husk_context_create(NULL, &HUSK_CONTEXT_PARAMS(.log = keep_log), &context, &error) == HUSK_OK,
-                  "%s", error.text);
+    ck_assert_msg(husk_context_create(NULL, &HUSK_CONTEXT_PARAMS(.log = keep_log), &context, &error) == HUSK_OK, "%s",
+                  error.text);
     ck_assert_int_eq(husk_queue_create(context, NULL, &queue, &error), HUSK_OK);
 }
 
@@ -279,8 +295,7 @@ END_TEST
 START_TEST(a_measured_prediction_stands)
 {
     LOAD({.number = 100, .variant = "plain:one", .state = "kept"},
-         {.number = 100, .variant = "plain:two", .device = "a cousin"},
-         {.number = 110, .variant = "plain:two"});
+         {.number = 100, .variant = "plain:two", .device = "a cousin"}, {.number = 110, .variant = "plain:two"});
     expect(100, "plain:one", HUSK_CHOICE_PREDICTED);
     expect(111, "plain:two", HUSK_CHOICE_FAMILY_CLASS); // on this device the class does not agree
     LOAD({.number = 111, .variant = "plain:one", .state = "kept"}, {.number = 120, .variant = "plain:one"},
@@ -394,10 +409,20 @@ END_TEST
 START_TEST(foreign_candidates_come_by_their_prediction)
 {
     static const husk__configuration two[] = {{"slow", "", {7}}, {"fast", "", {5}}};
-    static const husk__variant by_cpus = {.name = "by_cpus", .family = HUSK__FAMILY_CPU, .configurations = two,
-        .configuration_count = 2, .cost = cost, .prepare = prepare, .run = run};
-    static const husk__variant by_gpus = {.name = "by_gpus", .family = HUSK__FAMILY_GPU, .configurations = two,
-        .configuration_count = 2, .cost = cost, .prepare = prepare, .run = run};
+    static const husk__variant by_cpus = {.name = "by_cpus",
+                                          .family = HUSK__FAMILY_CPU,
+                                          .configurations = two,
+                                          .configuration_count = 2,
+                                          .cost = cost,
+                                          .prepare = prepare,
+                                          .run = run};
+    static const husk__variant by_gpus = {.name = "by_gpus",
+                                          .family = HUSK__FAMILY_GPU,
+                                          .configurations = two,
+                                          .configuration_count = 2,
+                                          .cost = cost,
+                                          .prepare = prepare,
+                                          .run = run};
     static const husk__variant *const both[] = {&by_cpus, &by_gpus, NULL};
     static const husk__op op = {
         .name = "families", .problem_size = sizeof(toy_problem), .variants = both, .describe = describe};
@@ -411,8 +436,7 @@ START_TEST(foreign_candidates_come_by_their_prediction)
     ck_assert_uint_eq(count, 4);
     for (int i = 0; i < 4; i++) {
         ck_assert_msg(candidates[i].is_foreign == (i >= 2), "candidate %d", i);
-        ck_assert_msg(candidates[i].predicted_ns == (i % 2 ? 7 : 5), "candidate %d: %g", i,
-                      candidates[i].predicted_ns);
+        ck_assert_msg(candidates[i].predicted_ns == (i % 2 ? 7 : 5), "candidate %d: %g", i, candidates[i].predicted_ns);
     }
     husk_plan_release(plan);
 }
@@ -533,11 +557,9 @@ START_TEST(loading_says_what_is_wrong)
         {{WHOLE, .path = "x", .text = "y"}, "one of path and text"},
         {{WHOLE, .path = "/nonexistent/x"}, "path: /nonexistent/x cannot be read"},
         {{WHOLE, .text = "[]"}, "text: line 1: an object is wanted"},
-        {{WHOLE, .text = "{\"schema\": \"husk-tuning/1\", \"entries\": []}", .text_size = 10},
-         "text: line 1"},
+        {{WHOLE, .text = "{\"schema\": \"husk-tuning/1\", \"entries\": []}", .text_size = 10}, "text: line 1"},
         {{WHOLE, .text = "{\"schema\": \"husk-tuning/1\"}"}, "there are no entries"},
-        {{WHOLE, .text = "{\"schema\": \"husk-tuning/2\", \"entries\": []}"},
-         "the schema is not \"husk-tuning/1\""},
+        {{WHOLE, .text = "{\"schema\": \"husk-tuning/2\", \"entries\": []}"}, "the schema is not \"husk-tuning/1\""},
         {{WHOLE, .text = "{\n\"entries\": [],\n\"schema\": 1}"}, "line 3: a string is wanted"},
         {{.size = 4000, .text = "{}"}, "params: size is 4000"},
         {{.text = "{}"}, "params: size is 0"},
@@ -575,8 +597,9 @@ START_TEST(every_part_of_a_file_is_refused)
 {
     husk__tuning_file file;
     char reason[HUSK__TUNING_REASON];
-    const char *text = write_document((const entry[]){{.number = 1, .variant = "plain:two"},
-                                                      {.number = 2, .variant = "plain:one", .state = "kept"}}, 2);
+    const char *text = write_document(
+        (const entry[]){{.number = 1, .variant = "plain:two"}, {.number = 2, .variant = "plain:one", .state = "kept"}},
+        2);
     size_t size = strlen(text), whole = size - 1; // the newline is not missed
     ck_assert(husk__tuning_file_parse(text, size, &file, reason));
     ck_assert_uint_eq(file.count, 2);
@@ -696,8 +719,8 @@ START_TEST(a_class_is_a_factor_of_two)
     static const struct {
         int64_t size;
         const char *text;
-    } cases[] = {{0, " m=0"}, {1, " m=1"}, {2, " m=2+"}, {3, " m=2+"}, {4, " m=4+"}, {1023, " m=512+"},
-                 {1024, " m=1024+"}, {INT64_MAX, " m=4611686018427387904+"}};
+    } cases[] = {{0, " m=0"},  {1, " m=1"},       {2, " m=2+"},       {3, " m=2+"},
+                 {4, " m=4+"}, {1023, " m=512+"}, {1024, " m=1024+"}, {INT64_MAX, " m=4611686018427387904+"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
         husk__text text = {0};
         husk__class_size(&text, "m", cases[i].size);

@@ -160,9 +160,21 @@ static void write_file(const char *at, const husk__text *text)
 
 START_TEST(entries_that_lie_change_no_result)
 {
-    static const char *const variants[] = {
-        "", ":", "tiled", "tiled:", ":32x32", "tiled:32x32:", "tiled:no", "no:32x32", "../../etc/passwd", "%s%n%s",
-        "tiled:32x32 -DEVIL=1", "conv:winograd_4x4", "\\u0001", "\\u00ff\\ud7ff", "tiled:32x32"};
+    static const char *const variants[] = {"",
+                                           ":",
+                                           "tiled",
+                                           "tiled:",
+                                           ":32x32",
+                                           "tiled:32x32:",
+                                           "tiled:no",
+                                           "no:32x32",
+                                           "../../etc/passwd",
+                                           "%s%n%s",
+                                           "tiled:32x32 -DEVIL=1",
+                                           "conv:winograd_4x4",
+                                           "\\u0001",
+                                           "\\u00ff\\ud7ff",
+                                           "tiled:32x32"};
     static const char *const states[] = {"tuned", "kept", "wrong", "", "TUNED"};
     char longest[20000];
     memset(longest, 'v', sizeof longest - 1);

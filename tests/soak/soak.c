@@ -84,9 +84,9 @@ static void run_until(soak *s, soak_phase phase, uint64_t start, double end)
 {
     const struct timespec pause = {.tv_nsec = 20000000};
     const bool has_end = phase == SOAK_STEADY;
-    const long long all = phase == SOAK_VISIT     ? (long long)s->count * SOAK_SHARED
-                          : s->o.line_count > 0   ? s->o.line_count
-                                                  : BENCH_OP_COUNT * BENCH_DIRECTIONS * s->o.bursts;
+    const long long all = phase == SOAK_VISIT   ? (long long)s->count * SOAK_SHARED
+                          : s->o.line_count > 0 ? s->o.line_count
+                                                : BENCH_OP_COUNT * BENCH_DIRECTIONS * s->o.bursts;
     const long long least = phase == SOAK_DRAW && !s->o.line_count ? BENCH_OP_COUNT * BENCH_DIRECTIONS : 0;
     while ((seconds_since(start) < end || (atomic_load(&s->next) < least && !atomic_load(&s->mismatches))) &&
            (has_end || atomic_load(&s->next) < all))

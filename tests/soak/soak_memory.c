@@ -85,8 +85,7 @@ void soak_print_sample(const soak *s, const soak_sample *sample)
     printf("resident %.1f MB, device %.2f MB and %.1f cached; %" PRIu64 " programs, %" PRIu64 " plans, %" PRIu64
            " found;",
            sample->resident * 1e-6, (double)sample->live * 1e-6, (double)sample->cached * 1e-6,
-           sample->programs.builds + sample->programs.cache_loads, sample->programs.plans,
-           sample->programs.plan_hits);
+           sample->programs.builds + sample->programs.cache_loads, sample->programs.plans, sample->programs.plan_hits);
     for (int i = 0; i < SOAK_KINDS && sample->objects[i] >= 0; i++)
         printf(" %ld %s", sample->objects[i], kinds[i]);
     putchar('\n');

@@ -45,7 +45,7 @@ check_licence() {
     done
 }
 
-# No tabs, no blanks at the end, no line past 120 (.clang-format wraps at 110), a newline at the end.
+# No tabs, no blanks at the end, no line past 120, a newline at the end.
 check_lines() {
     select_files '\.(c|h|h\.in|cl|clh|cmake|sh|py|supp|md|txt|json)$|^run$|\.ci/run$' |
     while IFS= read -r file; do

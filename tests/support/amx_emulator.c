@@ -83,8 +83,13 @@ static bool decode(const unsigned char *p, const ucontext_t *context, instructio
     // C4: VEX of three bytes; map 2 is 0F 38; W and L are 0.
     if (p[0] != 0xc4 || (p[1] & 0x1f) != 2 || (p[2] & 0x84) != 0)
         return false;
-    *it = (instruction){.prefix = p[2] & 3u, .opcode = p[3], .mod = p[4] >> 6u, .reg = p[4] >> 3u & 7u,
-                        .rm = p[4] & 7u, .third = ~(unsigned)p[2] >> 3u & 15u, .length = 5};
+    *it = (instruction){.prefix = p[2] & 3u,
+                        .opcode = p[3],
+                        .mod = p[4] >> 6u,
+                        .reg = p[4] >> 3u & 7u,
+                        .rm = p[4] & 7u,
+                        .third = ~(unsigned)p[2] >> 3u & 15u,
+                        .length = 5};
     return it->mod == 3 || decode_address(p, context, it);
 }
 

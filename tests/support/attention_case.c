@@ -28,8 +28,7 @@ test_tensor test_attention_input(const test_attention *c, int64_t heads, int64_t
     int64_t shape[] = {c->batch, heads, length, columns};
     if (c->layout == 1)
         swap(shape);
-    test_tensor made =
-        test_input_of(c->dtype, 4, shape, c->layout == 2 ? TEST_PADDED : TEST_PACKED, seed, scale);
+    test_tensor made = test_input_of(c->dtype, 4, shape, c->layout == 2 ? TEST_PADDED : TEST_PACKED, seed, scale);
     if (c->layout == 1)
         turn(&made);
     return made;
@@ -85,8 +84,10 @@ void test_attention_fill(test_attention *c, husk_ref_random *random, uint64_t se
              "n=%lld heads=%lld/%lld queries=%lld keys=%lld d=%lld e=%lld causal=%d mask=%s dropout=%g layout=%d",
              (long long)c->batch, (long long)c->heads, (long long)c->kv_heads, (long long)c->queries,
              (long long)c->keys, (long long)c->d, (long long)c->e, (int)c->params.causal,
-             !c->has_mask ? "none" : c->mask.array.dtype == HUSK_U8 ? "boolean" : "added", (double)c->params.dropout,
-             c->layout);
+             !c->has_mask                     ? "none"
+             : c->mask.array.dtype == HUSK_U8 ? "boolean"
+                                              : "added",
+             (double)c->params.dropout, c->layout);
 }
 
 test_attention test_attention_draw(husk_ref_random *random, husk_dtype dtype, int64_t most, uint64_t seed)

@@ -18,8 +18,8 @@ static test_tensor make_bytes(husk_dtype dtype, int64_t batch, int64_t rows, int
     if (husk_ref_array_count(&made.array) == 0)
         return made;
     do {
-        const int64_t number = is_extreme ? 255 * husk_ref_random_below(&random, 2)
-                                          : husk_ref_random_below(&random, 256);
+        const int64_t number =
+            is_extreme ? 255 * husk_ref_random_below(&random, 2) : husk_ref_random_below(&random, 256);
         husk_ref_store(&made.array, husk_ref_offset(&made.array, index),
                        (double)(number - (dtype == HUSK_I8 ? 128 : 0)));
     } while (husk_ref_index_next(rank, shape + !batch, index));
@@ -67,10 +67,10 @@ bool test_byte_product_run(const test_byte_shape *s, const char *variant, uint64
     const bool is_sums = s->c_dtype == HUSK_I32, is_quantized = s->c_dtype == HUSK_I8 || s->c_dtype == HUSK_U8;
     const husk_quantization a_quantization = {0.75f, s->zero};
     const husk_quantization c_quantization = {0.03f, s->c_dtype == HUSK_I8 ? 11 : 120}; // not all is cut off at 0
-    test_tensor a = make_bytes(s->a_dtype, s->batch && s->shares_a ? 1 : s->batch, s->m, s->k, s->a, s->is_extreme,
-                               seed);
-    test_tensor b = make_bytes(HUSK_I8, s->batch && s->shares_b ? 1 : s->batch, s->k, s->n, s->b, s->is_extreme,
-                               seed + 1);
+    test_tensor a =
+        make_bytes(s->a_dtype, s->batch && s->shares_a ? 1 : s->batch, s->m, s->k, s->a, s->is_extreme, seed);
+    test_tensor b =
+        make_bytes(HUSK_I8, s->batch && s->shares_b ? 1 : s->batch, s->k, s->n, s->b, s->is_extreme, seed + 1);
     test_tensor c = test_output(s->c_dtype, s->batch ? 3 : 2, c_shape + !s->batch, s->c);
     test_tensor scale = make_scales(s->has_one_scale ? 1 : s->n, s->k, seed + 2);
     test_tensor bias = test_input(1, &s->n, TEST_PACKED, seed + 3, 1.0f);
@@ -95,10 +95,14 @@ bool test_byte_product_run(const test_byte_shape *s, const char *variant, uint64
         test_ok(husk_quantized_gemm_plan_run(plan, test_queue(), &a.tensor, &a_quantization, &weights, of_scale,
                                              of_bias, &c.tensor, of_c));
         ck_assert(husk_plan_error_factor(plan) == 0.0);
-        const husk_ref_quantized_gemm op = {.params = &params, .a = &a.array, .b = &b.array, .c = &c.array,
+        const husk_ref_quantized_gemm op = {.params = &params,
+                                            .a = &a.array,
+                                            .b = &b.array,
+                                            .c = &c.array,
                                             .b_scale = is_sums ? NULL : &scale.array,
                                             .bias = has_bias ? &bias.array : NULL,
-                                            .a_quantization = &a_quantization, .c_quantization = of_c};
+                                            .a_quantization = &a_quantization,
+                                            .c_quantization = of_c};
         check(&op, s, &c, variant, seed);
         if (packed) {
             test_restore(&c);

@@ -160,10 +160,9 @@ void test_refused_error(husk_status status, const husk_error *error, husk_status
 {
     ck_assert_msg(status == wanted, "expected %s naming '%s', got %s: %s", husk_status_name(wanted), argument,
                   husk_status_name(status), status == HUSK_OK ? "" : error->text);
-    ck_assert_msg(error->status == wanted, "the error's status is %s, not %s",
-                  husk_status_name(error->status), husk_status_name(wanted));
-    ck_assert_msg(strstr(error->text, argument) != NULL, "the text does not name '%s': %s", argument,
-                  error->text);
+    ck_assert_msg(error->status == wanted, "the error's status is %s, not %s", husk_status_name(error->status),
+                  husk_status_name(wanted));
+    ck_assert_msg(strstr(error->text, argument) != NULL, "the text does not name '%s': %s", argument, error->text);
 }
 
 void test_refused(husk_status status, husk_status wanted, const char *argument)

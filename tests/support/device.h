@@ -56,7 +56,6 @@ bool test_ran_error(husk_status status, const husk_error *error, const char *op,
  */
 void test_refused(husk_status status, husk_status wanted, const char *argument);
 /* The same for a call that gives its text in an error, such as the making of a plan. */
-void test_refused_error(husk_status status, const husk_error *error, husk_status wanted,
-                        const char *argument);
+void test_refused_error(husk_status status, const husk_error *error, husk_status wanted, const char *argument);
 
 #endif

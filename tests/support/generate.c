@@ -69,7 +69,6 @@ const char *test_axes_text(const husk_reduce_params *params, char text[TEST_AXES
 {
     size_t used = (size_t)snprintf(text, TEST_AXES_TEXT, "%s", params->axis_count ? "" : "all");
     for (int32_t i = 0; i < params->axis_count && used < TEST_AXES_TEXT; i++)
-        used +=
-            (size_t)snprintf(text + used, TEST_AXES_TEXT - used, "%s%d", i ? "," : "", (int)params->axes[i]);
+        used += (size_t)snprintf(text + used, TEST_AXES_TEXT - used, "%s%d", i ? "," : "", (int)params->axes[i]);
     return text;
 }

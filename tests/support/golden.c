@@ -72,16 +72,16 @@ static bool agree(double expected, double actual)
 void golden_expect_equal(const char *name, const char *what, const golden_array *golden, const husk_ref_array *array)
 {
     for (int64_t i = 0; i < husk_ref_array_count(array); i++)
-        ck_assert_msg(agree(golden->values[i], husk_ref_load(array, i)), "%s: %s %lld is %.13g, golden %.13g",
-                      name, what, (long long)i, husk_ref_load(array, i), golden->values[i]);
+        ck_assert_msg(agree(golden->values[i], husk_ref_load(array, i)), "%s: %s %lld is %.13g, golden %.13g", name,
+                      what, (long long)i, husk_ref_load(array, i), golden->values[i]);
 }
 
 void golden_expect_function(const char *name, const husk_ref_function *function, const golden_array *golden)
 {
     ck_assert_int_eq(function->rank, golden->rank);
     for (int32_t d = 0; d < golden->rank; d++)
-        ck_assert_msg(function->shape[d] == golden->shape[d], "%s: dimension %d is %lld, golden %lld", name,
-                      (int)d, (long long)function->shape[d], (long long)golden->shape[d]);
+        ck_assert_msg(function->shape[d] == golden->shape[d], "%s: dimension %d is %lld, golden %lld", name, (int)d,
+                      (long long)function->shape[d], (long long)golden->shape[d]);
     husk_ref_array shape = husk_ref_array_make(NULL, HUSK_F64, golden->rank, golden->shape);
     for (int64_t i = 0; i < husk_ref_array_count(&shape); i++) {
         int64_t index[HUSK_MAX_RANK];

@@ -41,8 +41,8 @@ static const struct golden_word {
 };
 
 static const size_t sizes[] = {
-    [GOLDEN_F32] = sizeof(float),    [GOLDEN_F64] = sizeof(double),  [GOLDEN_I32] = sizeof(int32_t),
-    [GOLDEN_U32] = sizeof(uint32_t), [GOLDEN_I64] = sizeof(int64_t), [GOLDEN_U64] = sizeof(uint64_t),
+    [GOLDEN_F32] = sizeof(float),    [GOLDEN_F64] = sizeof(double),         [GOLDEN_I32] = sizeof(int32_t),
+    [GOLDEN_U32] = sizeof(uint32_t), [GOLDEN_I64] = sizeof(int64_t),        [GOLDEN_U64] = sizeof(uint64_t),
     [GOLDEN_TEXT] = sizeof(char *),  [GOLDEN_ARRAY] = sizeof(golden_array),
 };
 
@@ -145,8 +145,7 @@ static bool store_numbers(const char *text, const place *to)
 static bool leave_out(const char *text, const place *arrays)
 {
     uint32_t first = 0;
-    if (arrays->count == 1 ? strcmp(text, "none") != 0
-                           : !store_numbers(text, &(place){&first, GOLDEN_U32, 1}))
+    if (arrays->count == 1 ? strcmp(text, "none") != 0 : !store_numbers(text, &(place){&first, GOLDEN_U32, 1}))
         return false;
     for (size_t i = first; i < arrays->count; i++)
         ((golden_array *)arrays->at)[i].rank = 0;
@@ -252,8 +251,7 @@ bool golden_read(golden_table *table, const char *path, char reason[GOLDEN_REASO
     husk_error error;
     if (husk_safetensors_open(path, NULL, &table->file, &error))
         return refuse(reason, table->name, error.text);
-    if (make_room(table, reason) && read_texts(table, reason) && read_arrays(table, reason) &&
-        is_whole(table, reason))
+    if (make_room(table, reason) && read_texts(table, reason) && read_arrays(table, reason) && is_whole(table, reason))
         return true;
     golden_release(table);
     return false;

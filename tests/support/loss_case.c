@@ -34,8 +34,7 @@ static void fill_labels(loss_case *c, uint64_t seed)
     if (husk_ref_array_count(&c->target.array) == 0)
         return;
     do {
-        const int64_t label =
-            test_one_in(&random, 5) ? ignored : husk_ref_random_below(&random, classes_of(c));
+        const int64_t label = test_one_in(&random, 5) ? ignored : husk_ref_random_below(&random, classes_of(c));
         husk_ref_store(&c->target.array, husk_ref_offset(&c->target.array, index), (double)label);
     } while (husk_ref_index_next(c->rows_rank, c->rows_shape, index));
     test_input_update(&c->target);

@@ -66,8 +66,7 @@ static bool is_of_zeros(const husk_ref_report *report)
     return husk_ref_report_mistrusted(report) && zeros * 4 > report->checked * 3;
 }
 
-void test_accept(const char *op, const char *variant, const char *configuration,
-                 const husk_ref_report *report)
+void test_accept(const char *op, const char *variant, const char *configuration, const husk_ref_report *report)
 {
     counter *found = find_counter(op, variant);
     char text[512];
@@ -97,8 +96,8 @@ static void print_counters(void)
         const counter *c = &counters[i];
         if (c->executed == 0 && c->refused == 0)
             continue;
-        printf("executed: %s %s %ld configurations, %ld refused, at most %.3g of the bound\n", c->op,
-               c->variant, c->executed, c->refused, c->max_ratio);
+        printf("executed: %s %s %ld configurations, %ld refused, at most %.3g of the bound\n", c->op, c->variant,
+               c->executed, c->refused, c->max_ratio);
         bool is_last = true;
         for (int j = i + 1; j < counter_count; j++)
             is_last = is_last && strcmp(counters[j].op, c->op) != 0;

@@ -38,8 +38,7 @@ void test_count_executed(const char *op, const char *variant);
  * Take a report: fail the test with the configuration and the report's text unless it passed and is to be
  * trusted; count it as executed.
  */
-void test_accept(const char *op, const char *variant, const char *configuration,
-                 const husk_ref_report *report);
+void test_accept(const char *op, const char *variant, const char *configuration, const husk_ref_report *report);
 /*
  * What is taken in between was drawn by chance. A draw whose results have to be zero proves nothing: it is not counted
  * as executed, and fails no test as long as it is one in ten at most. One that is zero within its bounds fails, as

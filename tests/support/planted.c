@@ -14,8 +14,8 @@ static bool passes(const husk_ref_array *array, test_check_fn check, void *user)
 }
 
 // Put value at offset, see that the check fails, and put back what was there.
-static void plant(const husk_ref_array *array, int64_t offset, double value, const char *what,
-                  test_check_fn check, void *user)
+static void plant(const husk_ref_array *array, int64_t offset, double value, const char *what, test_check_fn check,
+                  void *user)
 {
     double right = husk_ref_load(array, offset);
     husk_ref_store(array, offset, value);
@@ -49,15 +49,13 @@ void test_planted_patch(const husk_ref_array *array, test_check_fn check, void *
     ck_assert_msg(!unseen, "the check does not see a patch of wrong values");
 }
 
-void test_planted(const husk_ref_function *function, const husk_ref_array *array, test_check_fn check,
-                  void *user)
+void test_planted(const husk_ref_function *function, const husk_ref_array *array, test_check_fn check, void *user)
 {
     husk_ref_report report = {0};
     char text[512];
     check(user, array, &report);
     husk_ref_report_text(&report, text, sizeof(text));
-    ck_assert_msg(husk_ref_report_pass(&report) && report.checked > 0,
-                  "the output is to be right at first: %s", text);
+    ck_assert_msg(husk_ref_report_pass(&report) && report.checked > 0, "the output is to be right at first: %s", text);
     bool real = array->dtype == HUSK_F32 || array->dtype == HUSK_F64;
     int64_t count = husk_ref_array_count(array);
     const int64_t places[3] = {0, count / 2, count - 1};

@@ -21,8 +21,7 @@ typedef void (*test_check_fn)(void *user, const husk_ref_array *array, husk_ref_
  * every time. function tells the bounds. The elements that are changed alone are the first, the middle and
  * the last one, so the output must be small enough to be checked completely.
  */
-void test_planted(const husk_ref_function *function, const husk_ref_array *array, test_check_fn check,
-                  void *user);
+void test_planted(const husk_ref_function *function, const husk_ref_array *array, test_check_fn check, void *user);
 /* The patch alone, for large outputs that are sampled. */
 void test_planted_patch(const husk_ref_array *array, test_check_fn check, void *user);
 /* The same for the guards of a fetched output: a changed byte before or after it is seen. */

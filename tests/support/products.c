@@ -40,11 +40,16 @@ void test_fixture_make(test_fixture *f, const test_shape *s, husk_dtype dtype, h
     f->bias = test_input_of(dtype, 1, &s->n, TEST_PACKED, seed + 2, 1.0f);
     f->c = s->beta != 0.0f ? test_inout_of(c, s->batch ? 3 : 2, sizes + !s->batch, s->c, seed + 3, 1.0f)
                            : test_output(c, s->batch ? 3 : 2, sizes + !s->batch, s->c);
-    f->params = HUSK_GEMM_PARAMS(.transpose_a = s->transpose_a, .transpose_b = s->transpose_b,
-                                 .activation = s->activation, .activation_slope = 0.25f,
-                                 .precision = precision, .variant = variant);
-    f->op = (husk_ref_gemm){.params = &f->params, .alpha = -0.75f, .beta = s->beta, .a = &f->a.array,
-                            .b = &f->b.array, .bias = &f->bias.array, .c = &f->c.before};
+    f->params =
+        HUSK_GEMM_PARAMS(.transpose_a = s->transpose_a, .transpose_b = s->transpose_b, .activation = s->activation,
+                         .activation_slope = 0.25f, .precision = precision, .variant = variant);
+    f->op = (husk_ref_gemm){.params = &f->params,
+                            .alpha = -0.75f,
+                            .beta = s->beta,
+                            .a = &f->a.array,
+                            .b = &f->b.array,
+                            .bias = &f->bias.array,
+                            .c = &f->c.before};
 }
 
 void test_fixture_release(test_fixture *f)
@@ -88,10 +93,9 @@ bool test_product_run(const test_shape *s, const test_product *p, const char *va
         test_fetch(&f.c);
         husk_ref_gemm_check(&f.op, seed, &f.c.array, &report);
         snprintf(text, sizeof text,
-                 "%s %s precision %d batch=%lld m=%lld n=%lld k=%lld ta=%d tb=%d layouts=%d,%d,%d packed=%d",
-                 p->engine, husk_dtype_name(p->dtype), (int)p->precision, (long long)s->batch, (long long)s->m,
-                 (long long)s->n, (long long)s->k, s->transpose_a, s->transpose_b, s->a, s->b, s->c,
-                 s->is_packed);
+                 "%s %s precision %d batch=%lld m=%lld n=%lld k=%lld ta=%d tb=%d layouts=%d,%d,%d packed=%d", p->engine,
+                 husk_dtype_name(p->dtype), (int)p->precision, (long long)s->batch, (long long)s->m, (long long)s->n,
+                 (long long)s->k, s->transpose_a, s->transpose_b, s->a, s->b, s->c, s->is_packed);
         test_accept("gemm", variant, text, &report);
     }
     husk_plan_release(plan);

@@ -179,11 +179,9 @@ test_tensor test_input(int32_t rank, const int64_t *shape, test_layout layout, u
     return test_input_of(HUSK_F32, rank, shape, layout, seed, scale);
 }
 
-test_tensor test_input_amid_nan(int32_t rank, const int64_t *shape, test_layout layout, uint64_t seed,
-                                float scale)
+test_tensor test_input_amid_nan(int32_t rank, const int64_t *shape, test_layout layout, uint64_t seed, float scale)
 {
-    test_tensor made =
-        make_tensor(HUSK_F32, rank, shape, layout, (placement){TEST_GUARD / 4, TEST_GUARD / 4});
+    test_tensor made = make_tensor(HUSK_F32, rank, shape, layout, (placement){TEST_GUARD / 4, TEST_GUARD / 4});
     fill_input(&made, layout, seed, scale);
     send(&made);
     return made;

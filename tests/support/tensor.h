@@ -51,8 +51,7 @@ test_tensor test_input_of(husk_dtype dtype, int32_t rank, const int64_t *shape, 
 /* For the tier "dtypes", in turns: f16, bf16, and f64 where the device has it, f32 where not. */
 husk_dtype test_dtype(int64_t round);
 /* An f32 input between NaN, not at the end of its buffer. */
-test_tensor test_input_amid_nan(int32_t rank, const int64_t *shape, test_layout layout, uint64_t seed,
-                                float scale);
+test_tensor test_input_amid_nan(int32_t rank, const int64_t *shape, test_layout layout, uint64_t seed, float scale);
 /*
  * An f32 input whose elements are all `value`: of many such terms the rounding errors have one sign, and a sum in one
  * chain loses more than its bound allows.

@@ -31,9 +31,8 @@ int main(int argc, char **argv)
             return 2;
         }
         if (entry.dtype >= 0) {
-            items[count++] = (husk_safetensors_item){entry.name, host,
-                                                     husk_tensor_make(NULL, (husk_dtype)entry.dtype,
-                                                                      entry.rank, entry.shape)};
+            items[count++] = (husk_safetensors_item){
+                entry.name, host, husk_tensor_make(NULL, (husk_dtype)entry.dtype, entry.rank, entry.shape)};
         } else {
             printf("left out: %s %s %llu\n", entry.name, entry.dtype_name, (unsigned long long)entry.bytes);
             free(host);

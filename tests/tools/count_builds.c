@@ -59,16 +59,14 @@ static build begin(cl_program program, const char *options)
     }
     char line[400], path_of[1024];
     size_t size = 0;
-    if (info(program, CL_PROGRAM_SOURCE, 0, NULL, &size) == CL_SUCCESS && size > 1 &&
-        (b.source = calloc(1, size + 1)))
+    if (info(program, CL_PROGRAM_SOURCE, 0, NULL, &size) == CL_SUCCESS && size > 1 && (b.source = calloc(1, size + 1)))
         info(program, CL_PROGRAM_SOURCE, size, b.source, NULL);
     b.hash = add_to_hash(add_to_hash(UINT64_C(0xcbf29ce484222325), b.source), options);
     ssize_t got = readlink("/proc/self/exe", path_of, sizeof path_of - 1);
     path_of[got > 0 ? got : 0] = '\0';
     const char *slash = strrchr(path_of, '/');
     snprintf(b.who, sizeof b.who, "%.300s", slash ? slash + 1 : "?");
-    int length =
-        snprintf(line, sizeof line, "%s %016llx %s\n", b.who, b.hash, b.source ? "source" : "binary");
+    int length = snprintf(line, sizeof line, "%s %016llx %s\n", b.who, b.hash, b.source ? "source" : "binary");
     append(b.path, line, length);
     return b;
 }
@@ -85,20 +83,19 @@ static void note_warning(const build *b, cl_program program, const cl_device_id 
         char *warning = strstr(log, "warning: ");
         if (warning) {
             warning[strcspn(warning, "\n")] = '\0';
-            append(b->path, line,
-                   snprintf(line, sizeof line, "%s %016llx %.300s\n", b->who, b->hash, warning));
+            append(b->path, line, snprintf(line, sizeof line, "%s %016llx %.300s\n", b->who, b->hash, warning));
         }
     }
     free(log);
 }
 
-cl_int clBuildProgram(cl_program program, cl_uint device_count, const cl_device_id *devices,
-                      const char *options, void(CL_CALLBACK *notify)(cl_program, void *), void *user)
+cl_int clBuildProgram(cl_program program, cl_uint device_count, const cl_device_id *devices, const char *options,
+                      void(CL_CALLBACK *notify)(cl_program, void *), void *user)
 {
     build_function build_program = (build_function)dlsym(RTLD_NEXT, "clBuildProgram");
     build b = begin(program, options);
-    const cl_int error = build_program ? build_program(program, device_count, devices, options, notify, user)
-                                       : CL_INVALID_OPERATION;
+    const cl_int error =
+        build_program ? build_program(program, device_count, devices, options, notify, user) : CL_INVALID_OPERATION;
     if (error == CL_SUCCESS)
         note_warning(&b, program, devices);
     free(b.source);

@@ -12,8 +12,8 @@
 
 #include <husk/opencl.h>
 
-typedef cl_int enqueue_function(cl_command_queue, cl_kernel, cl_uint, const size_t *, const size_t *,
-                                const size_t *, cl_uint, const cl_event *, cl_event *);
+typedef cl_int enqueue_function(cl_command_queue, cl_kernel, cl_uint, const size_t *, const size_t *, const size_t *,
+                                cl_uint, const cl_event *, cl_event *);
 typedef cl_int info_function(cl_kernel, cl_kernel_info, size_t, void *, size_t *);
 typedef cl_int program_info_function(cl_program, cl_program_info, size_t, void *, size_t *);
 typedef cl_int build_function(cl_program, cl_uint, const cl_device_id *, const char *,

@@ -14,8 +14,8 @@
 #define RTLD_NEXT ((void *)-1L)
 #endif
 
-typedef cl_int (*enqueue_function)(cl_command_queue, cl_kernel, cl_uint, const size_t *, const size_t *,
-                                   const size_t *, cl_uint, const cl_event *, cl_event *);
+typedef cl_int (*enqueue_function)(cl_command_queue, cl_kernel, cl_uint, const size_t *, const size_t *, const size_t *,
+                                   cl_uint, const cl_event *, cl_event *);
 typedef cl_int (*info_function)(cl_kernel, cl_kernel_info, size_t, void *, size_t *);
 typedef cl_int (*finish_function)(cl_command_queue);
 
@@ -33,9 +33,9 @@ static double slower_by(void)
     return 0.01 * (double)(percent < 1 ? 1 : percent > 100 ? 100 : percent);
 }
 
-cl_int clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel, cl_uint dimensions,
-                              const size_t *offset, const size_t *global, const size_t *local,
-                              cl_uint wait_count, const cl_event *waits, cl_event *event)
+cl_int clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel, cl_uint dimensions, const size_t *offset,
+                              const size_t *global, const size_t *local, cl_uint wait_count, const cl_event *waits,
+                              cl_event *event)
 {
     enqueue_function real = (enqueue_function)dlsym(RTLD_NEXT, "clEnqueueNDRangeKernel");
     info_function info = (info_function)dlsym(RTLD_NEXT, "clGetKernelInfo");

@@ -47,8 +47,7 @@ husk_value test_digits_network(husk_graph *graph, int64_t batch, int64_t width, 
     husk_conv_layer first = HUSK_CONV_LAYER(.filters = width, .window = {3, 3}, .params = &same);
     husk_conv_layer second = HUSK_CONV_LAYER(.filters = 2 * width, .window = {3, 3}, .params = &same);
     husk_linear_layer hidden = HUSK_LINEAR_LAYER(.outputs = 4 * width, .activation = HUSK_ACT_RELU);
-    husk_value x =
-        husk_graph_input(graph, "images", HUSK_F32, 3, (int64_t[]){batch, DIGITS_SIZE, DIGITS_SIZE});
+    husk_value x = husk_graph_input(graph, "images", HUSK_F32, 3, (int64_t[]){batch, DIGITS_SIZE, DIGITS_SIZE});
     husk_value given = husk_graph_input(graph, "labels", HUSK_I32, 1, &batch);
     if (labels)
         *labels = given;
@@ -94,8 +93,8 @@ double test_digits_accuracy(husk_graph *graph, const husk_dataset *dataset, int6
     for (bool is_last = false; !is_last;) {
         int64_t count = test_digits_next(graph, feed, &is_last);
         test_graph_ok(graph, husk_graph_forward(graph, HUSK_GRAPH_EVALUATION));
-        test_graph_ok(graph, husk_graph_read(graph, "logits", logits,
-                                             sizeof *logits * (size_t)(batch * DIGITS_CLASSES)));
+        test_graph_ok(graph,
+                      husk_graph_read(graph, "logits", logits, sizeof *logits * (size_t)(batch * DIGITS_CLASSES)));
         test_graph_ok(graph, husk_graph_read(graph, "labels", labels, sizeof *labels * (size_t)batch));
         for (int64_t i = 0; i < count; i++) {
             int best = 0;

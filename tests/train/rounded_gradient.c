@@ -25,10 +25,8 @@ husk_value test_rounded(husk_graph *graph, bool perturbs, husk_value x)
     int32_t rank = husk_graph_shape(graph, x, shape);
     snprintf(name, sizeof name, "factors_%d", factor_count++);
     husk_value factors = husk_graph_input(graph, name, factor_dtype, rank, shape);
-    return husk_graph_binary(graph, NULL,
-                             &HUSK_MAKE(husk_binary_params, .op = HUSK_BINARY_MULTIPLY, .alpha = 1,
-                                        .beta = 1),
-                             x, factors);
+    return husk_graph_binary(
+        graph, NULL, &HUSK_MAKE(husk_binary_params, .op = HUSK_BINARY_MULTIPLY, .alpha = 1, .beta = 1), x, factors);
 }
 
 // ---- numbers of the device as doubles, in f64 or f32 there ----
@@ -159,9 +157,9 @@ double test_rounded_gradient(const test_rounded_network *network, husk_dtype dty
         for (size_t p = 0; p < values.count; p++) {
             test_graph_ok(graph, husk_graph_parameter_at(graph, p, &parameter));
             if (values.numbers[p])
-                squares[p] += square_of_difference(drawn.numbers[p], exact.numbers[p],
-                                                   husk_tensor_count(&parameter.tensor)) /
-                              TEST_SAMPLES;
+                squares[p] +=
+                    square_of_difference(drawn.numbers[p], exact.numbers[p], husk_tensor_count(&parameter.tensor)) /
+                    TEST_SAMPLES;
         }
         release(&drawn);
     }

@@ -42,9 +42,8 @@ static void check_no_overlap(const husk__schedule *schedule)
                 continue;
             bool apart = last[0] < first[1] || last[1] < first[0];
             bool touch = last[0] == first[1] || last[1] == first[0];
-            ck_assert_msg(apart || (touch && in_place),
-                          "storages %d (calls %d to %d) and %d (%d to %d) share bytes", (int)i, (int)first[0],
-                          (int)last[0], (int)j, (int)first[1], (int)last[1]);
+            ck_assert_msg(apart || (touch && in_place), "storages %d (calls %d to %d) and %d (%d to %d) share bytes",
+                          (int)i, (int)first[0], (int)last[0], (int)j, (int)first[1], (int)last[1]);
             pairs++;
         }
     ck_assert_int_gt(pairs, 0);

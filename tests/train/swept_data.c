@@ -229,8 +229,7 @@ static husk_status create_dataset(all *a)
     husk_status status = read_examples(a);
     if (!status)
         status = SWEPT(husk_dataset_create, &a->arrays[0], &a->arrays[1], &params, &a->datasets[0]);
-    SWEPT_ASSERT(strcmp(swept_call, "husk_dataset_create") != 0 ||
-                 (a->arrays[0].data != NULL) == (status != HUSK_OK));
+    SWEPT_ASSERT(strcmp(swept_call, "husk_dataset_create") != 0 || (a->arrays[0].data != NULL) == (status != HUSK_OK));
     return status;
 }
 
@@ -257,8 +256,7 @@ static husk_status run_windows(void *user)
 {
     all *a = user;
     husk_status status = run_text(a);
-    return status ? status
-                  : SWEPT(husk_dataset_create_windows, &a->arrays[2], 4, NULL, &a->datasets[0]);
+    return status ? status : SWEPT(husk_dataset_create_windows, &a->arrays[2], 4, NULL, &a->datasets[0]);
 }
 
 static void check_windows(void *user, const char *when)

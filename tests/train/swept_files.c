@@ -404,8 +404,7 @@ static husk_status run_quantize(void *user)
         status = swept_write(f->s.network, f->s.graph);
     if (!status)
         status = SWEPT_GRAPH(husk_graph_forward, f->s.graph, HUSK_GRAPH_EVALUATION);
-    return status ? status
-                  : SWEPT_GRAPH(husk_graph_read, f->s.graph, "logits", f->s.outputs, 4 * 5 * sizeof(float));
+    return status ? status : SWEPT_GRAPH(husk_graph_read, f->s.graph, "logits", f->s.outputs, 4 * 5 * sizeof(float));
 }
 
 static void after_quantize(void *user)

@@ -60,8 +60,7 @@ static husk_value build_sequences(husk_graph *g, const husk_value *in)
 {
     const husk_rnn_params lstm = HUSK_RNN_PARAMS(.cell = HUSK_RNN_LSTM, .hidden_size = 4, .bidirectional = 1);
     husk_value h, c;
-    husk_value x =
-        husk_graph_embedding_layer(g, "words", &HUSK_EMBEDDING_LAYER(.rows = 7, .columns = 4), in[0]);
+    husk_value x = husk_graph_embedding_layer(g, "words", &HUSK_EMBEDDING_LAYER(.rows = 7, .columns = 4), in[0]);
     x = husk_graph_rnn_layer(g, "lstm", &HUSK_RNN_LAYER(.params = &lstm), x, in[1], &h, &c);
     x = husk_graph_slice(g, "last", x, 0, 4, 1);
     x = husk_graph_reshape(g, "last_flat", x, 2, (int64_t[]){3, 8});
@@ -75,9 +74,8 @@ static husk_value build_sequences(husk_graph *g, const husk_value *in)
     husk_graph_output(g, "logits", x);
     husk_value positive = husk_graph_parameter(g, "positive", 1, (int64_t[]){2}, &one);
     return husk_graph_loss(g, "loss",
-                           &HUSK_MAKE(husk_loss_params, .kind = HUSK_LOSS_BINARY_LOGITS,
-                                      .ignore_index = -100),
-                           x, in[2], HUSK_NO_VALUE, positive);
+                           &HUSK_MAKE(husk_loss_params, .kind = HUSK_LOSS_BINARY_LOGITS, .ignore_index = -100), x,
+                           in[2], HUSK_NO_VALUE, positive);
 }
 
 // ---- attention ----
@@ -103,16 +101,13 @@ static husk_value build_attention(husk_graph *g, const husk_value *in)
     x = husk_graph_activation(g, "gelu", &HUSK_ACTIVATION_PARAMS(.activation = HUSK_ACT_GELU), x);
     husk_value gain = husk_graph_parameter(g, "gain", 1, (int64_t[]){8}, &normal);
     x = husk_graph_binary(g, "scaled",
-                          &HUSK_MAKE(husk_binary_params, .op = HUSK_BINARY_MULTIPLY, .alpha = 1, .beta = 1),
-                          x, gain);
+                          &HUSK_MAKE(husk_binary_params, .op = HUSK_BINARY_MULTIPLY, .alpha = 1, .beta = 1), x, gain);
     x = husk_graph_unary(g, "waves", &HUSK_UNARY_PARAMS(.op = HUSK_UNARY_SIN), x);
     husk_value means =
-        husk_graph_reduce(g, "means",
-                          &HUSK_REDUCE_PARAMS(.kind = HUSK_REDUCE_MEAN, .axis_count = 1, .axes = {-1}), x);
+        husk_graph_reduce(g, "means", &HUSK_REDUCE_PARAMS(.kind = HUSK_REDUCE_MEAN, .axis_count = 1, .axes = {-1}), x);
     means = husk_graph_reshape(g, "means3", means, 3, (int64_t[]){2, 6, 1});
     x = husk_graph_binary(g, "centered",
-                          &HUSK_MAKE(husk_binary_params, .op = HUSK_BINARY_SUBTRACT, .alpha = 1, .beta = 1),
-                          x, means);
+                          &HUSK_MAKE(husk_binary_params, .op = HUSK_BINARY_SUBTRACT, .alpha = 1, .beta = 1), x, means);
     husk_value w = husk_graph_parameter(g, "w", 2, (int64_t[]){8, 3}, &normal);
     husk_value bias = husk_graph_parameter(g, "bias", 1, (int64_t[]){3}, &normal);
     x = husk_graph_gemm(g, "product", NULL, 0.5f, x, w, bias);
@@ -120,8 +115,7 @@ static husk_value build_attention(husk_graph *g, const husk_value *in)
     husk_graph_output(g, "p", husk_graph_softmax(g, "soft", NULL, x));
     husk_graph_output(g, "best",
                       husk_graph_reduce(g, "argmax",
-                                        &HUSK_REDUCE_PARAMS(.kind = HUSK_REDUCE_ARGMAX, .axis_count = 1,
-                                                            .axes = {-1}),
+                                        &HUSK_REDUCE_PARAMS(.kind = HUSK_REDUCE_ARGMAX, .axis_count = 1, .axes = {-1}),
                                         x));
     husk_graph_output(g, "numbers", husk_graph_cast(g, "cast", in[2], HUSK_F32));
     husk_graph_input_gradient(g, "dx", in[0]);

@@ -100,8 +100,7 @@ static husk_status read_outputs(swept_subject *s)
         husk_tensor tensor;
         const char *name = s->network->outputs[i];
         status = SWEPT_GRAPH(husk_graph_tensor, s->graph, name, &tensor);
-        const uint64_t bytes =
-            status ? 0 : (uint64_t)husk_tensor_count(&tensor) * husk_dtype_size(tensor.dtype);
+        const uint64_t bytes = status ? 0 : (uint64_t)husk_tensor_count(&tensor) * husk_dtype_size(tensor.dtype);
         if (!status)
             status = SWEPT_GRAPH(husk_graph_read, s->graph, name, s->outputs + s->output_bytes, bytes);
         s->output_bytes += bytes;

@@ -66,11 +66,7 @@ typedef struct network {
     uint64_t seed;
 } network;
 
-static const network usual = {.filters = 8,
-                              .classes = 10,
-                              .optimizer = HUSK_OPTIMIZER_ADAM,
-                              .rate = 1e-2,
-                              .seed = 5};
+static const network usual = {.filters = 8, .classes = 10, .optimizer = HUSK_OPTIMIZER_ADAM, .rate = 1e-2, .seed = 5};
 
 // Convolution, batch normalisation, ReLU, pooling, dropout, a linear layer.
 static husk_value build(husk_graph *graph, const network *n)
@@ -80,8 +76,7 @@ static husk_value build(husk_graph *graph, const network *n)
     husk_value images = husk_graph_input(graph, "images", HUSK_F32, 3, (int64_t[]){BATCH, 8, 8});
     husk_value labels = husk_graph_input(graph, "labels", HUSK_I32, 1, (int64_t[]){BATCH});
     husk_value x = husk_graph_reshape(graph, "channels", images, 4, (int64_t[]){BATCH, 1, 8, 8});
-    husk_conv_layer conv =
-        HUSK_CONV_LAYER(.filters = n->filters, .window = {3, 3}, .params = &same, .no_bias = 1);
+    husk_conv_layer conv = HUSK_CONV_LAYER(.filters = n->filters, .window = {3, 3}, .params = &same, .no_bias = 1);
     x = husk_graph_conv_layer(graph, "conv", &conv, x);
     x = husk_graph_norm_layer(graph, "bn", &HUSK_NORM_LAYER(.params = &batch), x);
     x = husk_graph_activation(graph, "relu", &HUSK_ACTIVATION_PARAMS(.activation = HUSK_ACT_RELU), x);
@@ -143,8 +138,8 @@ static char *bits_of(const husk_tensor *tensor, uint64_t *bytes)
 {
     *bytes = (uint64_t)husk_tensor_extent(tensor);
     char *host = malloc(*bytes);
-    test_ok(husk_buffer_read(test_queue(), tensor->buffer,
-                             (uint64_t)tensor->offset * husk_dtype_size(tensor->dtype), *bytes, host));
+    test_ok(husk_buffer_read(test_queue(), tensor->buffer, (uint64_t)tensor->offset * husk_dtype_size(tensor->dtype),
+                             *bytes, host));
     return host;
 }
 
@@ -234,8 +229,8 @@ START_TEST(names_and_metadata_are_what_the_header_says)
     const husk_safetensors_pair pair = {"schedule", "cosine 17"};
     run r = begin(&usual);
     test_digits_train(r.graph, r.feed, 3);
-    husk_save_params params = HUSK_SAVE_PARAMS(.feed = r.feed, .tensors = &extra, .tensor_count = 1,
-                                               .metadata = &pair, .metadata_count = 1);
+    husk_save_params params =
+        HUSK_SAVE_PARAMS(.feed = r.feed, .tensors = &extra, .tensor_count = 1, .metadata = &pair, .metadata_count = 1);
     test_ok_error(husk_graph_save(r.graph, path, &params, &error), &error);
     husk_safetensors *file = opened();
     husk_safetensors_entry entry;
@@ -265,8 +260,7 @@ START_TEST(names_and_metadata_are_what_the_header_says)
     }
     ck_assert_ptr_null(husk_safetensors_metadata(file, "husk.pending"));
     uint8_t read[sizeof words];
-    test_ok_error(husk_safetensors_read(file, HUSK_CHECKPOINT_EXTRA "words", read, sizeof words - 1, &error),
-                  &error);
+    test_ok_error(husk_safetensors_read(file, HUSK_CHECKPOINT_EXTRA "words", read, sizeof words - 1, &error), &error);
     ck_assert_mem_eq(read, words, sizeof words - 1);
     husk_safetensors_close(file);
     run other = begin(&usual);
@@ -313,8 +307,8 @@ static void expect_refused(run *into, const husk_load_params *params, const char
     char *before = snapshot(into, &size);
     memset(&error, 0, sizeof error);
     const husk_status status = load(into, params, NULL);
-    ck_assert_msg(status == HUSK_INVALID_ARGUMENT && error.status == status, "%s: status %d: %s", words,
-                  status, error.text);
+    ck_assert_msg(status == HUSK_INVALID_ARGUMENT && error.status == status, "%s: status %d: %s", words, status,
+                  error.text);
     ck_assert_msg(strncmp(error.text, "husk_graph_load: ", 17) == 0 && strstr(error.text, words),
                   "\"%s\" is not in: %s", words, error.text);
     char *after = snapshot(into, &size_after);
@@ -377,8 +371,7 @@ START_TEST(another_network_is_refused_by_its_names)
 END_TEST
 
 // The file once more, with another text for a key (NULL: without it), and without one tensor, or with it as another.
-static void rewrite(const char *key, const char *value, const char *tensor,
-                    const husk_safetensors_item *instead)
+static void rewrite(const char *key, const char *value, const char *tensor, const husk_safetensors_item *instead)
 {
     enum { MOST = 40 };
     husk_safetensors *file = opened();
@@ -393,16 +386,13 @@ static void rewrite(const char *key, const char *value, const char *tensor,
         void *host = malloc(e.bytes);
         test_ok_error(husk_safetensors_read(file, e.name, host, e.bytes, &error), &error);
         items[count++] =
-            (husk_safetensors_item){e.name, host,
-                                    husk_tensor_make(NULL, (husk_dtype)e.dtype, e.rank, e.shape)};
+            (husk_safetensors_item){e.name, host, husk_tensor_make(NULL, (husk_dtype)e.dtype, e.rank, e.shape)};
     }
     size_t own = count;
     if (instead)
         items[count++] = *instead;
-    for (size_t i = 0;
-         husk_safetensors_metadata_get(file, i, &pairs[pair_count].key, &pairs[pair_count].value); i++) {
-        if (strcmp(pairs[pair_count].key, "husk.xxh3") == 0 ||
-            strcmp(pairs[pair_count].key, "husk.header") == 0 ||
+    for (size_t i = 0; husk_safetensors_metadata_get(file, i, &pairs[pair_count].key, &pairs[pair_count].value); i++) {
+        if (strcmp(pairs[pair_count].key, "husk.xxh3") == 0 || strcmp(pairs[pair_count].key, "husk.header") == 0 ||
             (key && strcmp(pairs[pair_count].key, key) == 0))
             continue;
         pair_count++;
@@ -421,10 +411,8 @@ static void rewrite(const char *key, const char *value, const char *tensor,
 START_TEST(hostile_checkpoints_are_refused)
 {
     static const double infinite = INFINITY, two[2] = {1, 2};
-    const husk_safetensors_item rates[] = {{"husk.rate", &infinite,
-                                            husk_tensor_make(NULL, HUSK_F64, 0, NULL)},
-                                           {"husk.rate", two,
-                                            husk_tensor_make(NULL, HUSK_F64, 1, (int64_t[]){2})},
+    const husk_safetensors_item rates[] = {{"husk.rate", &infinite, husk_tensor_make(NULL, HUSK_F64, 0, NULL)},
+                                           {"husk.rate", two, husk_tensor_make(NULL, HUSK_F64, 1, (int64_t[]){2})},
                                            {"husk.rate", two, husk_tensor_make(NULL, HUSK_F32, 0, NULL)}};
     const husk_safetensors_item more = {"husk.gradient.fc.bias", two,
                                         husk_tensor_make(NULL, HUSK_F32, 1, (int64_t[]){2})};
@@ -590,12 +578,9 @@ START_TEST(wrong_calls_are_refused)
         {r.graph, path, HUSK_SAVE_PARAMS(.weights_only = 1, .feed = r.feed), "params: feed"},
         {r.graph, path, HUSK_SAVE_PARAMS(.tensor_count = 1), "params: tensors: it is NULL"},
         {r.graph, path, HUSK_SAVE_PARAMS(.metadata_count = 1), "params: metadata: it is NULL"},
-        {r.graph, path, HUSK_SAVE_PARAMS(.tensors = &nameless, .tensor_count = 1),
-         "tensors[0]: its name is NULL"},
-        {r.graph, path, HUSK_SAVE_PARAMS(.tensors = &wild, .tensor_count = 1),
-         "\"husk.extra.w\": it has neither"},
-        {r.graph, path, HUSK_SAVE_PARAMS(.metadata = &taken, .metadata_count = 1),
-         "keys that begin with \"husk.\""},
+        {r.graph, path, HUSK_SAVE_PARAMS(.tensors = &nameless, .tensor_count = 1), "tensors[0]: its name is NULL"},
+        {r.graph, path, HUSK_SAVE_PARAMS(.tensors = &wild, .tensor_count = 1), "\"husk.extra.w\": it has neither"},
+        {r.graph, path, HUSK_SAVE_PARAMS(.metadata = &taken, .metadata_count = 1), "keys that begin with \"husk.\""},
     };
     for (size_t i = 0; i < sizeof saves / sizeof *saves; i++) {
         ck_assert_int_eq(husk_graph_save(saves[i].graph, saves[i].path, &saves[i].params, &error),
@@ -653,8 +638,7 @@ static char *parameter_bits(run *of, const char *name, uint64_t *bytes)
 
 START_TEST(a_new_head_learns_on_frozen_layers)
 {
-    static const char *const kept[] = {"conv.weight", "bn.weight", "bn.bias", "bn.running_mean",
-                                       "bn.running_var"};
+    static const char *const kept[] = {"conv.weight", "bn.weight", "bn.bias", "bn.running_mean", "bn.running_var"};
     run teacher = begin(&usual);
     test_digits_train(teacher.graph, teacher.feed, 150);
     save(&teacher);
@@ -666,9 +650,8 @@ START_TEST(a_new_head_learns_on_frozen_layers)
     for (int way = 0; way < 2; way++) {
         // The head under its name, left out by it; and under another one, which the file has not.
         n.head = way ? "head" : NULL;
-        husk_load_params params =
-            way ? HUSK_LOAD_PARAMS(.mode = HUSK_LOAD_MATCHING)
-                : HUSK_LOAD_PARAMS(.mode = HUSK_LOAD_WEIGHTS, .except = &head, .except_count = 1);
+        husk_load_params params = way ? HUSK_LOAD_PARAMS(.mode = HUSK_LOAD_MATCHING)
+                                      : HUSK_LOAD_PARAMS(.mode = HUSK_LOAD_WEIGHTS, .except = &head, .except_count = 1);
         run student = begin(&n);
         uint64_t bytes;
         char *before = parameter_bits(&student, way ? "head.weight" : "fc.weight", &bytes);
@@ -712,8 +695,7 @@ START_TEST(weights_alone_leave_the_optimizer)
     test_ok_error(load(&plain, &HUSK_LOAD_PARAMS(.mode = HUSK_LOAD_WEIGHTS), &counts), &error);
     ck_assert(counts.loaded == 7 && counts.absent == 0 && counts.unused == 0);
     ck_assert_uint_eq(husk_graph_get_position(plain.graph).batches, 0);
-    ck_assert(test_digits_accuracy(plain.graph, asked, BATCH) ==
-              test_digits_accuracy(saved.graph, asked, BATCH));
+    ck_assert(test_digits_accuracy(plain.graph, asked, BATCH) == test_digits_accuracy(saved.graph, asked, BATCH));
     // A forward that was done before is of no use.
     test_graph_ok(plain.graph, husk_graph_forward(plain.graph, HUSK_GRAPH_TRAINING));
     test_ok_error(load(&plain, &HUSK_LOAD_PARAMS(.mode = HUSK_LOAD_WEIGHTS), NULL), &error);

@@ -93,8 +93,7 @@ static void put(const void *bytes, size_t size)
 static void expect_text(husk_status status, husk_status wanted, const char *words)
 {
     ck_assert_msg(status == wanted, "%s: status %d: %s", words, status, error.text);
-    ck_assert_msg(strstr(error.text, path) && strstr(error.text, words), "\"%s\" is not in: %s", words,
-                  error.text);
+    ck_assert_msg(strstr(error.text, path) && strstr(error.text, words), "\"%s\" is not in: %s", words, error.text);
 }
 
 // Refused with these words, and nothing larger was allocated than the file and little beside it.
@@ -154,8 +153,8 @@ START_TEST(every_rank_of_idx_is_read)
     read_idx(BYTES("\0\0\x08\0x"), HUSK_U8, 0, NULL);
     ck_assert_mem_eq(array.data, "x", 1);
     husk_array_release(&array);
-    read_idx(BYTES("\0\0\x08\x08\0\0\0\1\0\0\0\1\0\0\0\2\0\0\0\1\0\0\0\1\0\0\0\1\0\0\0\2\0\0\0\1abcd"),
-             HUSK_U8, 8, (int64_t[]){1, 1, 2, 1, 1, 1, 2, 1});
+    read_idx(BYTES("\0\0\x08\x08\0\0\0\1\0\0\0\1\0\0\0\2\0\0\0\1\0\0\0\1\0\0\0\1\0\0\0\2\0\0\0\1abcd"), HUSK_U8, 8,
+             (int64_t[]){1, 1, 2, 1, 1, 1, 2, 1});
     husk_array_release(&array);
     read_idx(BYTES("\0\0\x0e\2\0\0\0\0\0\0\0\5"), HUSK_F64, 2, (int64_t[]){0, 5});
     ck_assert_uint_eq(array.bytes, 0);
@@ -170,9 +169,8 @@ START_TEST(wrong_idx_files_are_refused)
     expect_idx_refused(BYTES("\1\0\x08\1\0\0\0\1x"), "two zeros");
     expect_idx_refused(BYTES("\0\1\x08\1\0\0\0\1x"), "two zeros");
     expect_idx_refused(BYTES("\0\0\x0a\1\0\0\0\1x"), "type 0x0A");
-    expect_idx_refused(
-        BYTES("\0\0\x08\x09\0\0\0\1\0\0\0\1\0\0\0\1\0\0\0\1\0\0\0\1\0\0\0\1\0\0\0\1\0\0\0\1\0\0\0\1x"),
-        "9 dimensions");
+    expect_idx_refused(BYTES("\0\0\x08\x09\0\0\0\1\0\0\0\1\0\0\0\1\0\0\0\1\0\0\0\1\0\0\0\1\0\0\0\1\0\0\0\1\0\0\0\1x"),
+                       "9 dimensions");
     expect_idx_refused(BYTES("\x1f\x8b\x08\0whatever"), "gunzip");
     expect_idx_refused(BYTES("\0\0\x08\1\0\0\0\2xyz"), "of 2 bytes, and it has 3");
     expect_idx_refused(BYTES("\0\0\x08\1\0\0\0\0x"), "of 0 bytes, and it has 1");
@@ -180,8 +178,7 @@ START_TEST(wrong_idx_files_are_refused)
     // Products of sizes that wrap round to what the file has: 2^64 + 0, 2^32 x 8 bytes, 2^64 + 4 elements.
     expect_idx_refused(BYTES("\0\0\x08\3\x80\0\0\0\x80\0\0\0\0\0\0\4"), "more than the 0 bytes");
     expect_idx_refused(BYTES("\0\0\x0e\3\x80\0\0\0\x80\0\0\0\0\0\0\1"), "more than the 0 bytes");
-    expect_idx_refused(BYTES("\0\0\x08\4\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\0\0\0\0"),
-                       "beyond 63 bits");
+    expect_idx_refused(BYTES("\0\0\x08\4\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\0\0\0\0"), "beyond 63 bits");
     put("", 0);
     expect_idx_refused("", 0, "first four bytes");
     unlink(path);
@@ -199,10 +196,7 @@ START_TEST(every_truncated_idx_file_is_refused)
     read_idx(whole, sizeof whole - 1, HUSK_F32, 2, (int64_t[]){2, 3});
     husk_array_release(&array);
     for (size_t size = sizeof whole - 1; size-- > 0;)
-        expect_idx_refused(whole, size,
-                           size < 4    ? "first four bytes"
-                           : size < 12 ? "sizes of its 2"
-                                       : "more than the");
+        expect_idx_refused(whole, size, size < 4 ? "first four bytes" : size < 12 ? "sizes of its 2" : "more than the");
 }
 END_TEST
 
@@ -235,8 +229,7 @@ START_TEST(cifar_is_read_file_by_file)
     husk_array_release(&images);
     husk_array_release(&labels);
 
-    const char *words[] = {"record 299: its label is 10", "not whole records", "not whole records",
-                           "cannot be opened"};
+    const char *words[] = {"record 299: its label is 10", "not whole records", "not whole records", "cannot be opened"};
     bytes[299 * RECORD] = 10;
     for (int i = 0; i < 4; ++i) {
         if (i < 3)
@@ -270,13 +263,11 @@ static void make_folder(const char *name)
     ck_assert_int_eq(mkdir(below, 0700), 0);
 }
 
-static void expect_folder_refused(const char *const *names, size_t count, husk_status wanted,
-                                  const char *words)
+static void expect_folder_refused(const char *const *names, size_t count, husk_status wanted, const char *words)
 {
     husk_corpus *corpus;
     const husk_status status = husk_corpus_read_folder(folder, names, count, &corpus, &error);
-    ck_assert_msg(status == wanted && strstr(error.text, words) && strstr(error.text, folder), "%s",
-                  error.text);
+    ck_assert_msg(status == wanted && strstr(error.text, words) && strstr(error.text, folder), "%s", error.text);
     ck_assert_ptr_null(corpus);
 }
 
@@ -306,8 +297,7 @@ START_TEST(a_folder_of_texts_is_read_by_label)
         ck_assert(label == wanted[i].label && bytes == strlen(wanted[i].text));
     }
     husk_corpus_release(corpus);
-    const char *const names[] = {"pos", "neg"}, *const missing[] = {"pos", "unsup"},
-                      *const empty[] = {"neg/below"};
+    const char *const names[] = {"pos", "neg"}, *const missing[] = {"pos", "unsup"}, *const empty[] = {"neg/below"};
     ck_assert_int_eq(husk_corpus_read_folder(folder, names, 2, &corpus, &error), HUSK_OK);
     int32_t label;
     husk_corpus_get(corpus, 0, NULL, &label);
@@ -347,8 +337,7 @@ START_TEST(words_are_numbered_by_their_uses)
 {
     husk_corpus *corpus;
     husk_vocabulary *vocabulary;
-    static const char *const texts[] = {"The cat's HAT -- the cat's",
-                                        "a hat: 'the' \303\244ffchen", "", "dog a the 7"};
+    static const char *const texts[] = {"The cat's HAT -- the cat's", "a hat: 'the' \303\244ffchen", "", "dog a the 7"};
     static const char *const words[] = {"", "", "the", "a", "cat's", "hat", "7", "dog", "\303\244ffchen"};
     ck_assert_int_eq(husk_corpus_create(&corpus, &error), HUSK_OK);
     for (int i = 0; i < 4; ++i)
@@ -365,8 +354,7 @@ START_TEST(words_are_numbered_by_their_uses)
             ck_assert_int_eq(husk_vocabulary_find(vocabulary, words[id], bytes), id);
         }
         for (int64_t id = husk_vocabulary_size(vocabulary); id < 9; ++id)
-            ck_assert_int_eq(husk_vocabulary_find(vocabulary, words[id], strlen(words[id])),
-                             HUSK_WORD_UNKNOWN);
+            ck_assert_int_eq(husk_vocabulary_find(vocabulary, words[id], strlen(words[id])), HUSK_WORD_UNKNOWN);
         ck_assert_int_eq(husk_vocabulary_find(vocabulary, "th", 2), HUSK_WORD_UNKNOWN);
         ck_assert_int_eq(husk_vocabulary_find(vocabulary, "thee", 4), HUSK_WORD_UNKNOWN);
         ck_assert_int_eq(husk_vocabulary_find(vocabulary, "", 0), HUSK_WORD_UNKNOWN);
@@ -394,11 +382,8 @@ END_TEST
 static void expect_load_refused(const char *text, size_t size, const char *words)
 {
     husk_vocabulary *vocabulary;
-    const husk_array wrong = {.dtype = HUSK_U8,
-                              .rank = 1,
-                              .shape = {(int64_t)size},
-                              .bytes = size,
-                              .data = (void *)text};
+    const husk_array wrong = {
+        .dtype = HUSK_U8, .rank = 1, .shape = {(int64_t)size}, .bytes = size, .data = (void *)text};
     ck_assert_int_eq(husk_vocabulary_load(&wrong, &vocabulary, &error), HUSK_INVALID_ARGUMENT);
     ck_assert_msg(strstr(error.text, words) && !vocabulary, "\"%s\" is not in: %s", words, error.text);
 }
@@ -407,8 +392,7 @@ START_TEST(a_vocabulary_is_kept)
 {
     husk_corpus *corpus;
     husk_vocabulary *made[2], *loaded;
-    husk_array text,
-        bytes = {.dtype = HUSK_U8, .rank = 1, .shape = {9}, .bytes = 9, .data = (void *)"ba\nnana\0\xff"};
+    husk_array text, bytes = {.dtype = HUSK_U8, .rank = 1, .shape = {9}, .bytes = 9, .data = (void *)"ba\nnana\0\xff"};
     ck_assert_int_eq(husk_corpus_create(&corpus, &error), HUSK_OK);
     ck_assert_int_eq(husk_corpus_add(corpus, "zebra a zebra b isn't zebra b", 29, 0, &error), HUSK_OK);
     ck_assert_int_eq(husk_vocabulary_create_words(corpus, 5, &made[0], &error), HUSK_OK);
@@ -463,8 +447,7 @@ START_TEST(many_and_long_words_are_counted)
     ck_assert_int_eq(husk_vocabulary_size(vocabulary), WORDS + 3);
     ck_assert_int_ne(husk_vocabulary_find(vocabulary, text, 64), HUSK_WORD_UNKNOWN);
     for (int i = 0; i < WORDS; ++i) {
-        const int32_t id =
-            husk_vocabulary_find(vocabulary, name, (uint64_t)snprintf(name, sizeof name, "w%d", i));
+        const int32_t id = husk_vocabulary_find(vocabulary, name, (uint64_t)snprintf(name, sizeof name, "w%d", i));
         ck_assert(id >= 2 && (id < 2 + WORDS / 2) == (i % 2 == 0));
     }
     husk_vocabulary_release(vocabulary);
@@ -505,16 +488,13 @@ END_TEST
 START_TEST(the_digits_are_whole)
 {
     husk_array images, labels;
-    ck_assert_msg(husk_idx_read(HUSK_SOURCE_DIR "/examples/data/digits-images.idx3-ubyte", &images, &error) ==
-                      HUSK_OK,
+    ck_assert_msg(husk_idx_read(HUSK_SOURCE_DIR "/examples/data/digits-images.idx3-ubyte", &images, &error) == HUSK_OK,
                   "%s", error.text);
-    ck_assert_msg(husk_idx_read(HUSK_SOURCE_DIR "/examples/data/digits-labels.idx1-ubyte", &labels, &error) ==
-                      HUSK_OK,
+    ck_assert_msg(husk_idx_read(HUSK_SOURCE_DIR "/examples/data/digits-labels.idx1-ubyte", &labels, &error) == HUSK_OK,
                   "%s", error.text);
     ck_assert(images.rank == 3 && images.shape[0] == 1797 && images.shape[1] == 8 && images.shape[2] == 8);
     ck_assert(labels.rank == 1 && labels.shape[0] == 1797);
-    static const int wanted[10] = {178, 182, 177, 183, 181,
-                                   182, 181, 179, 174, 180}; // by the set's description
+    static const int wanted[10] = {178, 182, 177, 183, 181, 182, 181, 179, 174, 180}; // by the set's description
     int counts[256] = {0};
     long sum = 0;
     for (int i = 0; i < 1797; ++i)

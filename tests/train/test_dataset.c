@@ -60,8 +60,7 @@ START_TEST(every_dtype_is_handed_out)
             husk_array inputs = counted(dtypes[i], 3, (int64_t[]){10, 2, 3});
             husk_array labels = counted(dtypes[i], 1, (int64_t[]){10});
             husk_dataset *dataset;
-            const husk_dataset_params params =
-                HUSK_DATASET_PARAMS(.numbers = (uint32_t)numbers, .classes = 10);
+            const husk_dataset_params params = HUSK_DATASET_PARAMS(.numbers = (uint32_t)numbers, .classes = 10);
             ck_assert_msg(husk_dataset_create(&inputs, &labels, &params, &dataset, &error) == HUSK_OK, "%s",
                           error.text);
             ck_assert(!inputs.data && !labels.data && husk_dataset_count(dataset) == 10);
@@ -84,14 +83,11 @@ END_TEST
 START_TEST(labels_and_ids_are_within_their_ranges)
 {
     husk_dataset *dataset;
-    husk_array inputs = counted(HUSK_I32, 2, (int64_t[]){10, 3}),
-               labels = counted(HUSK_U8, 1, (int64_t[]){10});
+    husk_array inputs = counted(HUSK_I32, 2, (int64_t[]){10, 3}), labels = counted(HUSK_U8, 1, (int64_t[]){10});
     const husk_dataset_params nine = HUSK_DATASET_PARAMS(.classes = 9), ids = HUSK_DATASET_PARAMS(.ids = 25);
-    refused(husk_dataset_create(&inputs, &labels, &nine, &dataset, &error),
-            "example 9 has 9, and classes are 0 to 8");
+    refused(husk_dataset_create(&inputs, &labels, &nine, &dataset, &error), "example 9 has 9, and classes are 0 to 8");
     ck_assert(inputs.data && labels.data && !dataset); // the caller's still
-    refused(husk_dataset_create(&inputs, &labels, &ids, &dataset, &error),
-            "example 8 has 25, and ids are 0 to 24");
+    refused(husk_dataset_create(&inputs, &labels, &ids, &dataset, &error), "example 8 has 25, and ids are 0 to 24");
     ((int32_t *)inputs.data)[4] = -1;
     refused(husk_dataset_create(&inputs, &labels, &ids, &dataset, &error), "example 1 has -1");
     ck_assert_int_eq(husk_dataset_create(&inputs, NULL, NULL, &dataset, &error), HUSK_OK);
@@ -114,8 +110,7 @@ START_TEST(labels_and_ids_are_within_their_ranges)
     refused(husk_dataset_create(&inputs, &labels, &HUSK_DATASET_PARAMS(.classes = 10), &dataset, &error),
             "example 2 has 1.5");
     ((float *)labels.data)[2] = NAN;
-    refused(husk_dataset_create(&inputs, &labels, &HUSK_DATASET_PARAMS(.classes = 10), &dataset, &error),
-            "example 2");
+    refused(husk_dataset_create(&inputs, &labels, &HUSK_DATASET_PARAMS(.classes = 10), &dataset, &error), "example 2");
     labels.shape[0] = 9;
     refused(husk_dataset_create(&inputs, &labels, NULL, &dataset, &error), "bytes are not those");
     labels.bytes = 36;

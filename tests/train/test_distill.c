@@ -67,8 +67,7 @@ static void check_loss(husk_dtype dtype, husk_distillation_params params, bool h
     husk_value labels = husk_graph_input(graph, "labels", HUSK_I32, 1, (int64_t[]){ROWS});
     x = husk_graph_linear(graph, "fc", &HUSK_LINEAR_LAYER(.outputs = CLASSES), x);
     husk_graph_output(graph, "logits", x);
-    husk_value loss =
-        husk_graph_distillation(graph, "loss", &params, x, teacher, has_labels ? labels : HUSK_NO_VALUE);
+    husk_value loss = husk_graph_distillation(graph, "loss", &params, x, teacher, has_labels ? labels : HUSK_NO_VALUE);
     test_ok_error(husk_graph_compile(graph, &HUSK_GRAPH_OPTIONS(.loss = loss), &error), &error);
     test_fill_input(graph, "x", 1, 0);
     test_fill_input(graph, "teacher", 2, 0);
@@ -79,13 +78,12 @@ static void check_loss(husk_dtype dtype, husk_distillation_params params, bool h
     read_doubles(graph, "logits", logits);
     read_doubles(graph, "teacher", given);
     test_graph_ok(graph, husk_graph_read(graph, "labels", right, sizeof right));
-    const double found = test_read_loss(graph, "loss"),
-                 wanted = wanted_loss(logits, given, right, temperature, weight);
+    const double found = test_read_loss(graph, "loss"), wanted = wanted_loss(logits, given, right, temperature, weight);
     // In f64 the factors are f32 still, 2^-24 of each part; in f32 two logarithms of softmax err by 1.2e-6 each, times
     // the temperature's square.
     const double bound = dtype == HUSK_F64 ? 2e-7 : 2.4e-6 * temperature * temperature;
-    ck_assert_msg(fabs(found - wanted) <= bound * (1 + fabs(wanted)),
-                  "temperature %g: %.12g, by the formula %.12g", temperature, found, wanted);
+    ck_assert_msg(fabs(found - wanted) <= bound * (1 + fabs(wanted)), "temperature %g: %.12g, by the formula %.12g",
+                  temperature, found, wanted);
     if (dtype == HUSK_F64)
         test_whole_gradient(graph, "loss", CLASSES * INPUTS);
     husk_graph_release(graph);
@@ -117,28 +115,24 @@ START_TEST(wrong_calls_are_refused)
          "params: temperature is inf"},
         {HUSK_MAKE(husk_distillation_params, .weight = 1.5f, .temperature = 4), 10,
          "params: weight is 1.5; it has to be 0 to 1"},
-        {HUSK_MAKE(husk_distillation_params, .weight = -0.5f, .temperature = 4), 10,
-         "params: weight is -0.5"},
+        {HUSK_MAKE(husk_distillation_params, .weight = -0.5f, .temperature = 4), 10, "params: weight is -0.5"},
         {HUSK_MAKE(husk_distillation_params, .temperature = 4, .weight = 0.9f), 9,
          "teacher: its shape is [4, 9], x's is [4, 10]"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         husk_graph *graph = test_graph(HUSK_F32, 1);
         husk_value x = husk_graph_input(graph, "x", HUSK_F32, 2, (int64_t[]){4, 10});
-        husk_value teacher =
-            husk_graph_input(graph, "teacher", HUSK_F32, 2, (int64_t[]){4, wrong[i].classes});
+        husk_value teacher = husk_graph_input(graph, "teacher", HUSK_F32, 2, (int64_t[]){4, wrong[i].classes});
         ck_assert_int_eq(husk_graph_distillation(graph, "loss", &wrong[i].params, x, teacher, HUSK_NO_VALUE),
                          HUSK_NO_VALUE);
         const char *text = husk_graph_error(graph)->text;
-        ck_assert_msg(strncmp(text, "husk_graph_distillation: loss: ", 31) == 0 &&
-                          strstr(text, wrong[i].words),
-                      "%s", text);
+        ck_assert_msg(strncmp(text, "husk_graph_distillation: loss: ", 31) == 0 && strstr(text, wrong[i].words), "%s",
+                      text);
         husk_graph_release(graph);
     }
     husk_graph *graph = test_graph(HUSK_F32, 1);
     husk_value scalar = husk_graph_input(graph, "s", HUSK_F32, 0, NULL);
-    ck_assert_int_eq(husk_graph_distillation(graph, "loss", NULL, scalar, scalar, HUSK_NO_VALUE),
-                     HUSK_NO_VALUE);
+    ck_assert_int_eq(husk_graph_distillation(graph, "loss", NULL, scalar, scalar, HUSK_NO_VALUE), HUSK_NO_VALUE);
     ck_assert(strstr(husk_graph_error(graph)->text, "x: it is a scalar"));
     husk_graph_release(graph);
 }
@@ -150,8 +144,7 @@ END_TEST
 static husk_graph *student(uint64_t seed, bool is_distilled)
 {
     husk_graph *graph = test_graph(HUSK_F32, seed);
-    husk_value x =
-        husk_graph_input(graph, "images", HUSK_F32, 3, (int64_t[]){BATCH, DIGITS_SIZE, DIGITS_SIZE});
+    husk_value x = husk_graph_input(graph, "images", HUSK_F32, 3, (int64_t[]){BATCH, DIGITS_SIZE, DIGITS_SIZE});
     husk_value labels = husk_graph_input(graph, "labels", HUSK_I32, 1, (int64_t[]){BATCH});
     husk_value teacher = husk_graph_input(graph, "teacher", HUSK_F32, 2, (int64_t[]){BATCH, DIGITS_CLASSES});
     husk_linear_layer few = HUSK_LINEAR_LAYER(.outputs = 32, .activation = HUSK_ACT_RELU);
@@ -161,9 +154,8 @@ static husk_graph *student(uint64_t seed, bool is_distilled)
     husk_graph_output(graph, "logits", x);
     husk_optimizer_params adam = husk_adam(3e-3);
     husk_graph_options options = HUSK_GRAPH_OPTIONS(.optimizer = &adam);
-    options.loss = is_distilled
-                       ? husk_graph_distillation(graph, "loss", NULL, x, teacher, labels)
-                       : husk_graph_loss(graph, "loss", NULL, x, labels, HUSK_NO_VALUE, HUSK_NO_VALUE);
+    options.loss = is_distilled ? husk_graph_distillation(graph, "loss", NULL, x, teacher, labels)
+                                : husk_graph_loss(graph, "loss", NULL, x, labels, HUSK_NO_VALUE, HUSK_NO_VALUE);
     test_ok_error(husk_graph_compile(graph, &options, &error), &error);
     return graph;
 }
@@ -220,8 +212,8 @@ START_TEST(a_distilled_student_knows_more)
         const int64_t batches = is_whole ? 2500 : 1000;
         const double alone = taught(NULL, few, asked, seed, batches);
         const double distilled = taught(teacher, few, asked, seed, batches);
-        printf("digits: a student of 32 units alone %.2f%%, of a teacher that knows %.2f%%: %.2f%%\n", alone,
-               most, distilled);
+        printf("digits: a student of 32 units alone %.2f%%, of a teacher that knows %.2f%%: %.2f%%\n", alone, most,
+               distilled);
         ck_assert_msg(distilled > alone + 1, "%g, and alone %g", distilled, alone);
     }
     husk_graph_release(teacher);

@@ -29,18 +29,13 @@ static void setup(void)
                          .shape = {EXAMPLES, CHANNELS, HEIGHT, WIDTH},
                          .bytes = EXAMPLES * IMAGE,
                          .data = malloc(EXAMPLES * IMAGE)};
-    husk_array labels = {.dtype = HUSK_U8,
-                         .rank = 1,
-                         .shape = {EXAMPLES},
-                         .bytes = EXAMPLES,
-                         .data = malloc(EXAMPLES)};
+    husk_array labels = {.dtype = HUSK_U8, .rank = 1, .shape = {EXAMPLES}, .bytes = EXAMPLES, .data = malloc(EXAMPLES)};
     for (int i = 0; i < EXAMPLES; ++i) {
         ((uint8_t *)labels.data)[i] = (uint8_t)i;
         for (int k = 0; k < IMAGE; ++k)
             ((uint8_t *)inputs.data)[i * IMAGE + k] = pixel(i, k);
     }
-    test_ok_error(husk_dataset_create(&inputs, &labels, &HUSK_DATASET_PARAMS(.classes = EXAMPLES), &dataset,
-                                      &error),
+    test_ok_error(husk_dataset_create(&inputs, &labels, &HUSK_DATASET_PARAMS(.classes = EXAMPLES), &dataset, &error),
                   &error);
 }
 
@@ -66,14 +61,10 @@ static void next(husk_feed *feed, host_batch *host)
 {
     test_ok_error(husk_feed_next(feed, test_queue(), &host->batch, &error), &error);
     const husk_batch *batch = &host->batch;
-    ck_assert(batch->inputs.rank == 4 && batch->inputs.shape[0] == batch->count &&
-              batch->inputs.shape[3] == WIDTH);
-    ck_assert(batch->labels.rank == 1 && batch->labels.shape[0] == batch->count &&
-              batch->labels.dtype == HUSK_I32);
-    test_ok(husk_buffer_read(test_queue(), batch->inputs.buffer, 0, (uint64_t)batch->count * IMAGE * 4,
-                             host->inputs));
-    test_ok(
-        husk_buffer_read(test_queue(), batch->labels.buffer, 0, (uint64_t)batch->count * 4, host->labels));
+    ck_assert(batch->inputs.rank == 4 && batch->inputs.shape[0] == batch->count && batch->inputs.shape[3] == WIDTH);
+    ck_assert(batch->labels.rank == 1 && batch->labels.shape[0] == batch->count && batch->labels.dtype == HUSK_I32);
+    test_ok(husk_buffer_read(test_queue(), batch->inputs.buffer, 0, (uint64_t)batch->count * IMAGE * 4, host->inputs));
+    test_ok(husk_buffer_read(test_queue(), batch->labels.buffer, 0, (uint64_t)batch->count * 4, host->labels));
 }
 
 START_TEST(every_epoch_has_every_example_once)
@@ -104,8 +95,7 @@ START_TEST(every_epoch_has_every_example_once)
     husk_feed_release(feed);
     // The same seed again, another one, and no shuffling.
     for (int kind = 0; kind < 3; ++kind) {
-        feed = make(&HUSK_FEED_PARAMS(.batch = EXAMPLES, .seed = kind == 1 ? 4 : 3, .in_order = kind == 2,
-                                      .slots = 3));
+        feed = make(&HUSK_FEED_PARAMS(.batch = EXAMPLES, .seed = kind == 1 ? 4 : 3, .in_order = kind == 2, .slots = 3));
         for (int epoch = 0; epoch < 2; ++epoch) {
             next(feed, &host);
             ck_assert_int_eq(memcmp(host.labels, orders[epoch], sizeof orders[epoch]) == 0, kind == 0);
@@ -126,8 +116,7 @@ START_TEST(a_partial_batch_is_left_out)
     for (int b = 0; b < 12; ++b) {
         next(feed, &host);
         ck_assert(host.batch.count == 10 && host.batch.is_last == (b % 5 == 4));
-        ck_assert(host.batch.position.epoch == (uint64_t)b / 5 &&
-                  host.batch.position.batch == (uint64_t)b % 5);
+        ck_assert(host.batch.position.epoch == (uint64_t)b / 5 && host.batch.position.batch == (uint64_t)b % 5);
     }
     husk_feed_release(feed);
 }
@@ -154,8 +143,8 @@ START_TEST(numbers_are_normalised_by_channel)
 {
     static host_batch host;
     const float mean[] = {0.25f, 0.5f}, deviation[] = {2, -0.125f};
-    husk_feed *feed = make(&HUSK_FEED_PARAMS(.batch = EXAMPLES, .channels = 2, .scale = 1.0f / 256,
-                                             .mean = mean, .deviation = deviation));
+    husk_feed *feed = make(
+        &HUSK_FEED_PARAMS(.batch = EXAMPLES, .channels = 2, .scale = 1.0f / 256, .mean = mean, .deviation = deviation));
     next(feed, &host);
     for (int i = 0; i < EXAMPLES; ++i)
         for (int k = 0; k < IMAGE; ++k) {
@@ -202,8 +191,7 @@ START_TEST(numbers_of_every_dtype_are_normalised)
         husk_feed *feed;
         husk_batch batch;
         float got[ALL];
-        test_ok_error(husk_dataset_create(&inputs, NULL, &HUSK_DATASET_PARAMS(.numbers = 1), &images, &error),
-                      &error);
+        test_ok_error(husk_dataset_create(&inputs, NULL, &HUSK_DATASET_PARAMS(.numbers = 1), &images, &error), &error);
         husk_feed_params params = HUSK_FEED_PARAMS(.batch = IMAGES, .in_order = 1, .channels = 2, .scale = 0.5f,
                                                    .mean = mean, .deviation = deviation);
         test_ok_error(husk_feed_create(test_context(), images, &params, &feed, &error), &error);
@@ -234,8 +222,7 @@ static bool is_moved(const float *image, int64_t example, int move)
             for (int x = 0; x < WIDTH; ++x) {
                 const int from_y = y + down, from_x = (mirrored ? WIDTH - 1 - x : x) + right;
                 const bool inside = from_y >= 0 && from_y < HEIGHT && from_x >= 0 && from_x < WIDTH;
-                const float number =
-                    inside ? (float)pixel(example, (c * HEIGHT + from_y) * WIDTH + from_x) : 0;
+                const float number = inside ? (float)pixel(example, (c * HEIGHT + from_y) * WIDTH + from_x) : 0;
                 if (image[(c * HEIGHT + y) * WIDTH + x] != number * 2 - (float)(c + 1))
                     return false;
             }
@@ -247,8 +234,8 @@ START_TEST(images_are_moved_and_mirrored_by_chance)
     static host_batch host, again;
     int counts[MOVES] = {0};
     const float mean[] = {1, 2};
-    const husk_feed_params params = HUSK_FEED_PARAMS(.batch = EXAMPLES, .channels = 2, .scale = 2,
-                                                     .mean = mean, .flip = 1, .shift = SHIFT, .seed = 9);
+    const husk_feed_params params = HUSK_FEED_PARAMS(.batch = EXAMPLES, .channels = 2, .scale = 2, .mean = mean,
+                                                     .flip = 1, .shift = SHIFT, .seed = 9);
     husk_feed *feed = make(&params), *second = make(&params);
     for (int epoch = 0; epoch < 40; ++epoch) {
         next(feed, &host);
@@ -261,8 +248,7 @@ START_TEST(images_are_moved_and_mirrored_by_chance)
                     move = m;
                     found++;
                 }
-            ck_assert_msg(found == 1, "epoch %d, example %d: %d moves explain it", epoch, host.labels[i],
-                          found);
+            ck_assert_msg(found == 1, "epoch %d, example %d: %d moves explain it", epoch, host.labels[i], found);
             counts[move]++;
         }
     }
@@ -276,14 +262,12 @@ END_TEST
 START_TEST(a_resumed_feed_goes_on_with_the_same_bits)
 {
     static host_batch straight, resumed;
-    const husk_feed_params params =
-        HUSK_FEED_PARAMS(.batch = 8, .keep_partial = 1, .flip = 1, .seed = 1, .slots = 3);
+    const husk_feed_params params = HUSK_FEED_PARAMS(.batch = 8, .keep_partial = 1, .flip = 1, .seed = 1, .slots = 3);
     husk_feed *feed = make(&params);
     for (int steps = 0; steps < 20; ++steps) {
         const husk_feed_position position = husk_feed_tell(feed);
         next(feed, &straight);
-        ck_assert(position.epoch == straight.batch.position.epoch &&
-                  position.batch == straight.batch.position.batch);
+        ck_assert(position.epoch == straight.batch.position.epoch && position.batch == straight.batch.position.batch);
         husk_feed *other = make(&params);
         if (steps % 2) // one that has given and loaded others
             next(other, &resumed);
@@ -308,8 +292,7 @@ START_TEST(shards_are_parts_of_the_same_batch)
     static host_batch whole, part;
     husk_feed *feed = make(&HUSK_FEED_PARAMS(.batch = 10, .keep_partial = 1, .seed = 2)), *shards[3];
     for (int s = 0; s < 3; ++s)
-        shards[s] =
-            make(&HUSK_FEED_PARAMS(.batch = 10, .keep_partial = 1, .seed = 2, .shards = 3, .shard = s));
+        shards[s] = make(&HUSK_FEED_PARAMS(.batch = 10, .keep_partial = 1, .seed = 2, .shards = 3, .shard = s));
     for (int b = 0; b < 9; ++b) {
         int64_t count = 0;
         next(feed, &whole);
@@ -317,8 +300,7 @@ START_TEST(shards_are_parts_of_the_same_batch)
             next(shards[s], &part);
             ck_assert_mem_eq(part.labels, whole.labels + count, (size_t)part.batch.count * 4);
             ck_assert_mem_eq(part.inputs, whole.inputs + count * IMAGE, (size_t)part.batch.count * IMAGE * 4);
-            ck_assert(part.batch.count == whole.batch.count / 3 ||
-                      part.batch.count == whole.batch.count / 3 + 1);
+            ck_assert(part.batch.count == whole.batch.count / 3 || part.batch.count == whole.batch.count / 3 + 1);
             count += part.batch.count;
         }
         ck_assert_int_eq(count, whole.batch.count);
@@ -391,25 +373,18 @@ static int count_overlapping(husk_queue *queue, husk_queue *feeds, int *transfer
 
 START_TEST(transfers_overlap_computing)
 {
-    husk_array inputs = {.dtype = HUSK_U8,
-                         .rank = 2,
-                         .shape = {8, WIDE},
-                         .bytes = 8 * WIDE,
-                         .data = calloc(8, WIDE)};
+    husk_array inputs = {.dtype = HUSK_U8, .rank = 2, .shape = {8, WIDE}, .bytes = 8 * WIDE, .data = calloc(8, WIDE)};
     husk_dataset *wide;
     husk_queue *queue;
     husk_buffer *large;
     husk_feed *feed;
     int overlapping = 0, transfers = 0;
     test_ok_error(husk_dataset_create(&inputs, NULL, NULL, &wide, &error), &error);
-    test_ok_error(husk_queue_create(test_context(), &HUSK_QUEUE_PARAMS(.profiling = 1), &queue, &error),
-                  &error);
+    test_ok_error(husk_queue_create(test_context(), &HUSK_QUEUE_PARAMS(.profiling = 1), &queue, &error), &error);
     test_ok_error(husk_buffer_create(test_context(), 2 * LARGE_COPY, &large, &error), &error);
-    test_ok_error(husk_feed_create(test_context(), wide, &HUSK_FEED_PARAMS(.batch = 4, .profiling = 1), &feed,
-                                   &error),
+    test_ok_error(husk_feed_create(test_context(), wide, &HUSK_FEED_PARAMS(.batch = 4, .profiling = 1), &feed, &error),
                   &error);
-    for (int round = 0; round < 5 && overlapping == 0;
-         ++round) { // a busy machine may run one after the other
+    for (int round = 0; round < 5 && overlapping == 0; ++round) { // a busy machine may run one after the other
         husk_queue_profile_clear(queue);
         husk_queue_profile_clear(husk_feed_queue(feed));
         for (int b = 0; b < WIDE_BATCHES; ++b) {
@@ -458,8 +433,8 @@ START_TEST(wrong_params_are_refused)
         ck_assert_ptr_null(feed);
     }
     feed = make(&HUSK_FEED_PARAMS(.batch = 10));
-    test_refused_error(husk_feed_seek(feed, (husk_feed_position){0, 5}, &error), &error,
-                       HUSK_INVALID_ARGUMENT, "position");
+    test_refused_error(husk_feed_seek(feed, (husk_feed_position){0, 5}, &error), &error, HUSK_INVALID_ARGUMENT,
+                       "position");
     husk_batch batch;
     test_refused_error(husk_feed_next(feed, NULL, &batch, &error), &error, HUSK_INVALID_ARGUMENT, "queue");
     husk_feed_release(feed);

@@ -16,15 +16,12 @@ static husk_value build(husk_graph *graph)
     husk_value labels = husk_graph_input(graph, "labels", HUSK_I32, 1, (int64_t[]){BATCH});
     husk_conv_params same = HUSK_CONV_PARAMS(.pad = {1, 1}, .activation = HUSK_ACT_RELU);
     husk_value a =
-        husk_graph_conv_layer(graph, "conv1",
-                              &HUSK_CONV_LAYER(.filters = 4, .window = {3, 3}, .params = &same), x);
+        husk_graph_conv_layer(graph, "conv1", &HUSK_CONV_LAYER(.filters = 4, .window = {3, 3}, .params = &same), x);
     husk_conv_params gelu = HUSK_CONV_PARAMS(.pad = {1, 1}, .activation = HUSK_ACT_GELU);
     husk_value b =
-        husk_graph_conv_layer(graph, "conv2",
-                              &HUSK_CONV_LAYER(.filters = 4, .window = {3, 3}, .params = &gelu), a);
-    husk_value residual =
-        husk_graph_binary(graph, NULL,
-                          &HUSK_MAKE(husk_binary_params, .op = HUSK_BINARY_ADD, .alpha = 1, .beta = 1), a, b);
+        husk_graph_conv_layer(graph, "conv2", &HUSK_CONV_LAYER(.filters = 4, .window = {3, 3}, .params = &gelu), a);
+    husk_value residual = husk_graph_binary(
+        graph, NULL, &HUSK_MAKE(husk_binary_params, .op = HUSK_BINARY_ADD, .alpha = 1, .beta = 1), a, b);
     husk_value pooled = husk_graph_pool(graph, "pool", &HUSK_POOL_PARAMS(.window = {2, 2}), residual);
     husk_value dropped = husk_graph_dropout(graph, "dropout", &HUSK_DROPOUT_PARAMS(.p = 0.25f), pooled);
     // A part of the channels, gated by the rest.
@@ -32,10 +29,8 @@ static husk_value build(husk_graph *graph)
     husk_value right = husk_graph_slice(graph, NULL, dropped, 1, 2, 2);
     husk_value gate =
         husk_graph_activation(graph, "gate", &HUSK_ACTIVATION_PARAMS(.activation = HUSK_ACT_SIGMOID), right);
-    husk_value gated =
-        husk_graph_binary(graph, "gated",
-                          &HUSK_MAKE(husk_binary_params, .op = HUSK_BINARY_MULTIPLY, .alpha = 1, .beta = 1),
-                          left, gate);
+    husk_value gated = husk_graph_binary(
+        graph, "gated", &HUSK_MAKE(husk_binary_params, .op = HUSK_BINARY_MULTIPLY, .alpha = 1, .beta = 1), left, gate);
     husk_value both =
         husk_graph_concat(graph, "both", &HUSK_CONCAT_PARAMS(.axis = 1), (husk_value[]){gated, dropped}, 2);
     husk_value last = husk_graph_permute(graph, NULL, both, (int32_t[]){0, 2, 3, 1});
@@ -48,21 +43,16 @@ static husk_value build(husk_graph *graph)
     husk_value once = husk_graph_gemm(graph, "once", NULL, 0.5f, hidden, tied, HUSK_NO_VALUE);
     husk_value twice =
         husk_graph_gemm(graph, "twice", &HUSK_GEMM_PARAMS(.transpose_b = 1), 1, once, tied, HUSK_NO_VALUE);
-    husk_value squares =
-        husk_graph_unary(graph, "squares", &HUSK_UNARY_PARAMS(.op = HUSK_UNARY_SQUARE), twice);
-    husk_value sums =
-        husk_graph_binary(graph, "sums",
-                          &HUSK_MAKE(husk_binary_params, .op = HUSK_BINARY_ADD, .alpha = 1, .beta = 1),
-                          squares, squares);
+    husk_value squares = husk_graph_unary(graph, "squares", &HUSK_UNARY_PARAMS(.op = HUSK_UNARY_SQUARE), twice);
+    husk_value sums = husk_graph_binary(
+        graph, "sums", &HUSK_MAKE(husk_binary_params, .op = HUSK_BINARY_ADD, .alpha = 1, .beta = 1), squares, squares);
     husk_value logits = husk_graph_linear(graph, "fc2", &HUSK_LINEAR_LAYER(.outputs = 5), sums);
     husk_value entropy = husk_graph_loss(graph, "entropy", NULL, logits, labels, 0, 0);
     // A penalty on what is hidden: a value that is used on two ways.
     husk_value weights = husk_graph_softmax(graph, "weights", NULL, hidden);
-    husk_value penalty =
-        husk_graph_reduce(graph, "penalty", &HUSK_REDUCE_PARAMS(.kind = HUSK_REDUCE_NORM), weights);
-    return husk_graph_binary(graph, "loss",
-                             &HUSK_MAKE(husk_binary_params, .op = HUSK_BINARY_ADD, .alpha = 1, .beta = 1),
-                             entropy, penalty);
+    husk_value penalty = husk_graph_reduce(graph, "penalty", &HUSK_REDUCE_PARAMS(.kind = HUSK_REDUCE_NORM), weights);
+    return husk_graph_binary(
+        graph, "loss", &HUSK_MAKE(husk_binary_params, .op = HUSK_BINARY_ADD, .alpha = 1, .beta = 1), entropy, penalty);
 }
 
 static void fill(husk_graph *graph)

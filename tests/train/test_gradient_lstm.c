@@ -16,13 +16,11 @@ static husk_value build(husk_graph *graph)
     husk_value lengths = husk_graph_input(graph, "lengths", HUSK_I32, 1, (int64_t[]){BATCH});
     husk_value labels = husk_graph_input(graph, "labels", HUSK_I32, 1, (int64_t[]){BATCH});
     husk_value x =
-        husk_graph_embedding_layer(graph, "words_in",
-                                   &HUSK_EMBEDDING_LAYER(.rows = WORDS, .columns = FEATURES), words);
+        husk_graph_embedding_layer(graph, "words_in", &HUSK_EMBEDDING_LAYER(.rows = WORDS, .columns = FEATURES), words);
     husk_rnn_params lstm =
         HUSK_RNN_PARAMS(.cell = HUSK_RNN_LSTM, .hidden_size = HIDDEN, .layers = LAYERS, .bidirectional = 1);
     husk_value h_n, c_n;
-    husk_value y =
-        husk_graph_rnn_layer(graph, "lstm", &HUSK_RNN_LAYER(.params = &lstm), x, lengths, &h_n, &c_n);
+    husk_value y = husk_graph_rnn_layer(graph, "lstm", &HUSK_RNN_LAYER(.params = &lstm), x, lengths, &h_n, &c_n);
     // The last layer's states of both directions, [2, BATCH, HIDDEN], become [BATCH, 2 HIDDEN].
     husk_value last = husk_graph_slice(graph, NULL, h_n, 0, 2 * (LAYERS - 1), 2);
     husk_value beside = husk_graph_permute(graph, NULL, last, (int32_t[]){1, 0, 2});
@@ -34,8 +32,7 @@ static husk_value build(husk_graph *graph)
     husk_value mean = husk_graph_reduce(graph, "mean", &HUSK_REDUCE_PARAMS(.kind = HUSK_REDUCE_NORM), y);
     husk_value cells = husk_graph_reduce(graph, "cells", &HUSK_REDUCE_PARAMS(.kind = HUSK_REDUCE_NORM), c_n);
     husk_binary_params add = husk_binary_defaults(HUSK_BINARY_ADD);
-    return husk_graph_binary(graph, "loss", &add, entropy,
-                             husk_graph_binary(graph, "penalty", &add, mean, cells));
+    return husk_graph_binary(graph, "loss", &add, entropy, husk_graph_binary(graph, "penalty", &add, mean, cells));
 }
 
 static void fill(husk_graph *graph)

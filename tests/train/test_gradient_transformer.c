@@ -11,16 +11,13 @@
 
 enum { BATCH = 2, LENGTH = 5, WORDS = 7, WIDTH = 8, HEADS = 2 };
 
-static const husk_binary_params add = {.size = sizeof(husk_binary_params),
-                                       .op = HUSK_BINARY_ADD,
-                                       .alpha = 1,
-                                       .beta = 1};
+static const husk_binary_params add = {
+    .size = sizeof(husk_binary_params), .op = HUSK_BINARY_ADD, .alpha = 1, .beta = 1};
 
 // [BATCH, LENGTH, WIDTH] to [BATCH, HEADS, LENGTH, WIDTH / HEADS].
 static husk_value split_heads(husk_graph *graph, husk_value x)
 {
-    husk_value heads =
-        husk_graph_reshape(graph, NULL, x, 4, (int64_t[]){BATCH, LENGTH, HEADS, WIDTH / HEADS});
+    husk_value heads = husk_graph_reshape(graph, NULL, x, 4, (int64_t[]){BATCH, LENGTH, HEADS, WIDTH / HEADS});
     return husk_graph_permute(graph, NULL, heads, (int32_t[]){0, 2, 1, 3});
 }
 
@@ -31,9 +28,8 @@ static husk_value attend(husk_graph *graph, husk_value x)
     for (int i = 0; i < 3; i++) // of the last dimension: views that lie between each other
         parts[i] = husk_graph_copy(graph, NULL, husk_graph_slice(graph, NULL, all, 2, i * WIDTH, WIDTH));
     husk_attention_params causal = HUSK_ATTENTION_PARAMS(.causal = HUSK_CAUSAL_TOP_LEFT, .dropout = 0.2f);
-    husk_value y =
-        husk_graph_attention(graph, "attention", &causal, split_heads(graph, parts[0]),
-                             split_heads(graph, parts[1]), split_heads(graph, parts[2]), HUSK_NO_VALUE);
+    husk_value y = husk_graph_attention(graph, "attention", &causal, split_heads(graph, parts[0]),
+                                        split_heads(graph, parts[1]), split_heads(graph, parts[2]), HUSK_NO_VALUE);
     husk_value beside = husk_graph_permute(graph, NULL, y, (int32_t[]){0, 2, 1, 3});
     husk_value joined = husk_graph_reshape(graph, NULL, beside, 3, (int64_t[]){BATCH, LENGTH, WIDTH});
     return husk_graph_linear(graph, "projection", &HUSK_LINEAR_LAYER(.outputs = WIDTH), joined);
@@ -52,8 +48,7 @@ static husk_value build(husk_graph *graph)
     x = husk_graph_binary(graph, "after_attention", &add, x, attended);
     husk_norm_params rms = husk_norm_defaults(HUSK_NORM_RMS);
     husk_value inside = husk_graph_norm_layer(graph, "norm2", &HUSK_NORM_LAYER(.params = &rms), x);
-    inside = husk_graph_linear(graph, "up", &HUSK_LINEAR_LAYER(.outputs = 12, .activation = HUSK_ACT_GELU),
-                               inside);
+    inside = husk_graph_linear(graph, "up", &HUSK_LINEAR_LAYER(.outputs = 12, .activation = HUSK_ACT_GELU), inside);
     inside = husk_graph_linear(graph, "down", &HUSK_LINEAR_LAYER(.outputs = WIDTH), inside);
     x = husk_graph_binary(graph, "after_linear", &add, x, inside);
     // Channels are the width: [BATCH, WIDTH, LENGTH].

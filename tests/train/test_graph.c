@@ -27,17 +27,14 @@ static husk_value build_network(husk_graph *graph, int64_t batch, float dropout)
         flat = husk_graph_dropout(graph, "dropout", &HUSK_DROPOUT_PARAMS(.p = dropout), flat);
     husk_value hidden =
         husk_graph_linear(graph, "fc1", &HUSK_LINEAR_LAYER(.outputs = 64, .activation = HUSK_ACT_RELU), flat);
-    husk_value sum =
-        husk_graph_binary(graph, "sum",
-                          &HUSK_MAKE(husk_binary_params, .op = HUSK_BINARY_ADD, .alpha = 1, .beta = 1), flat,
-                          hidden);
+    husk_value sum = husk_graph_binary(
+        graph, "sum", &HUSK_MAKE(husk_binary_params, .op = HUSK_BINARY_ADD, .alpha = 1, .beta = 1), flat, hidden);
     husk_value logits = husk_graph_linear(graph, "fc2", &HUSK_LINEAR_LAYER(.outputs = CLASSES), sum);
     husk_graph_output(graph, "logits", logits);
     return husk_graph_loss(graph, "loss", NULL, logits, labels, HUSK_NO_VALUE, HUSK_NO_VALUE);
 }
 
-static husk_graph *compiled_network(int64_t batch, float dropout, const char *frozen,
-                                    husk_graph_options options)
+static husk_graph *compiled_network(int64_t batch, float dropout, const char *frozen, husk_graph_options options)
 {
     husk_graph *graph = test_graph(HUSK_F32, 7);
     husk_error error = {0};
@@ -50,10 +47,8 @@ static husk_graph *compiled_network(int64_t batch, float dropout, const char *fr
     return graph;
 }
 
-static const husk_optimizer_params momentum = {.size = sizeof(husk_optimizer_params),
-                                               .kind = HUSK_OPTIMIZER_SGD,
-                                               .rate = 0.05f,
-                                               .momentum = 0.9f};
+static const husk_optimizer_params momentum = {
+    .size = sizeof(husk_optimizer_params), .kind = HUSK_OPTIMIZER_SGD, .rate = 0.05f, .momentum = 0.9f};
 static const husk_optimizer_params adam = {.size = sizeof(husk_optimizer_params),
                                            .kind = HUSK_OPTIMIZER_ADAM,
                                            .rate = 0.01f,
@@ -100,8 +95,7 @@ static husk_value wrong_products(husk_graph *g, husk_value x, husk_value labels)
 {
     (void)labels;
     husk_value a = husk_graph_reshape(g, NULL, x, 2, (int64_t[]){-1, 64});
-    return husk_graph_gemm(g, "product", NULL, 1, a,
-                           husk_graph_parameter(g, "w", 2, (int64_t[]){32, 8}, NULL), 0);
+    return husk_graph_gemm(g, "product", NULL, 1, a, husk_graph_parameter(g, "w", 2, (int64_t[]){32, 8}, NULL), 0);
 }
 static husk_value wrong_reshape(husk_graph *g, husk_value x, husk_value labels)
 {
@@ -188,10 +182,8 @@ START_TEST(the_first_mistake_is_named)
         {wrong_reshape, "husk_graph_reshape: flat: shape: "},
         {huge_reshape, "husk_graph_reshape: flat: shape: "},
         {large_window, "husk_graph_pool: pool1: "},
-        {no_broadcast,
-         "husk_graph_binary: sum: b: its shape is [3], which does not go with a's, [4, 2, 8, 8]"},
-        {wrong_labels,
-         "husk_graph_loss: loss: target: labels of shape [4]; x's without the classes is [4, 8, 8]"},
+        {no_broadcast, "husk_graph_binary: sum: b: its shape is [3], which does not go with a's, [4, 2, 8, 8]"},
+        {wrong_labels, "husk_graph_loss: loss: target: labels of shape [4]; x's without the classes is [4, 8, 8]"},
         {wrong_concat, "husk_graph_concat: both: inputs: number 1 has the shape [4, 2, 8, 7]"},
         {name_twice, "husk_graph_copy: twin: name: there is a value of this name already"},
         {no_value, "husk_graph_copy: copy: x: 101 is no value"},
@@ -208,8 +200,7 @@ START_TEST(the_first_mistake_is_named)
         ck_assert_int_eq(husk_graph_error(graph)->status, HUSK_OK);
         ck_assert_int_eq(all[i].build(graph, x, labels), HUSK_NO_VALUE);
         const char *text = husk_graph_error(graph)->text;
-        ck_assert_msg(strncmp(text, all[i].text, strlen(all[i].text)) == 0, "\"%s\" is not \"%s\"", text,
-                      all[i].text);
+        ck_assert_msg(strncmp(text, all[i].text, strlen(all[i].text)) == 0, "\"%s\" is not \"%s\"", text, all[i].text);
         // It stays, and compiling answers it.
         ck_assert_int_eq(husk_graph_copy(graph, "after", x), HUSK_NO_VALUE);
         husk_error error = {0};
@@ -228,8 +219,7 @@ static void refused(husk_graph *graph, husk_status status, const char *text)
 
 START_TEST(steps_out_of_order_are_refused)
 {
-    husk_graph *graph =
-        compiled_network(4, 0, NULL, HUSK_GRAPH_OPTIONS(.optimizer = &momentum, .accumulate = 2));
+    husk_graph *graph = compiled_network(4, 0, NULL, HUSK_GRAPH_OPTIONS(.optimizer = &momentum, .accumulate = 2));
     float number;
     refused(graph, husk_graph_backward(graph), "husk_graph_backward: graph: the last forward");
     refused(graph, husk_graph_update(graph), "husk_graph_update: graph: 0 of 2 batches are in");
@@ -281,8 +271,8 @@ START_TEST(memory_is_known_before_it_is_taken)
     test_ok_error(husk_graph_measure(graph, &options, &memory, &error), &error);
     options.memory_limit = memory.total - 1;
     ck_assert_int_eq(husk_graph_compile(graph, &options, &error), HUSK_OUT_OF_MEMORY);
-    ck_assert_msg(strstr(error.text, "husk_graph_compile: ") && strstr(error.text, "options.memory_limit is"),
-                  "%s", error.text);
+    ck_assert_msg(strstr(error.text, "husk_graph_compile: ") && strstr(error.text, "options.memory_limit is"), "%s",
+                  error.text);
     husk_context_memory_stats(test_context(), &after);
     ck_assert_uint_eq(before.live_bytes, after.live_bytes);
     options.memory_limit = memory.total;
@@ -310,10 +300,10 @@ START_TEST(narrow_networks_have_no_less_scratch_memory)
         const husk_pool_params all = HUSK_POOL_PARAMS(.kind = HUSK_POOL_AVG, .global = 1);
         const husk_value labels = husk_graph_input(graph, "labels", HUSK_I32, 1, (int64_t[]){8});
         husk_value x = husk_graph_input(graph, "x", HUSK_F32, 4, (int64_t[]){8, 64, 14, 14});
-        x = husk_graph_conv_layer(graph, "c1",
-                                  &HUSK_CONV_LAYER(.params = &whole, .filters = 1024, .window = {1, 1}), x);
-        x = husk_graph_conv_layer(graph, "c2",
-                                  &HUSK_CONV_LAYER(.params = &halved, .filters = 2048, .window = {1, 1}), x);
+        x = husk_graph_conv_layer(graph, "c1", &HUSK_CONV_LAYER(.params = &whole, .filters = 1024, .window = {1, 1}),
+                                  x);
+        x = husk_graph_conv_layer(graph, "c2", &HUSK_CONV_LAYER(.params = &halved, .filters = 2048, .window = {1, 1}),
+                                  x);
         x = husk_graph_reshape(graph, "flat", husk_graph_pool(graph, "pool", &all, x), 2, (int64_t[]){8, -1});
         x = husk_graph_loss(graph, "loss", NULL, x, labels, HUSK_NO_VALUE, HUSK_NO_VALUE);
         const husk_graph_options options = HUSK_GRAPH_OPTIONS(.loss = x, .optimizer = &adam);
@@ -334,9 +324,8 @@ START_TEST(two_runs_give_the_same_bits)
     float *parameters[3];
     uint64_t bytes;
     for (int run = 0; run < 3; run++) {
-        husk_graph *graph =
-            compiled_network(4, 0.25f, NULL,
-                             HUSK_GRAPH_OPTIONS(.optimizer = &adam, .clip_norm = 0.5f, .cold = run == 1));
+        husk_graph *graph = compiled_network(
+            4, 0.25f, NULL, HUSK_GRAPH_OPTIONS(.optimizer = &adam, .clip_norm = 0.5f, .cold = run == 1));
         const char *variants = husk_graph_update_variants(graph);
         ck_assert_int_eq(run == 1, variants[0] == 0);
         for (int step = 0; step < 4; step++) {
@@ -426,8 +415,7 @@ END_TEST
 START_TEST(training_learns_and_evaluation_changes_nothing)
 {
     for (int kind = 0; kind < 2; kind++) {
-        husk_graph *graph =
-            compiled_network(4, 0.1f, NULL, HUSK_GRAPH_OPTIONS(.optimizer = kind ? &adam : &momentum));
+        husk_graph *graph = compiled_network(4, 0.1f, NULL, HUSK_GRAPH_OPTIONS(.optimizer = kind ? &adam : &momentum));
         test_graph_ok(graph, husk_graph_forward(graph, HUSK_GRAPH_EVALUATION));
         double before = test_read_loss(graph, "loss");
         for (int step = 0; step < 30; step++)
@@ -492,8 +480,7 @@ static husk_status note_bucket(void *user, husk_graph *graph, size_t index)
 START_TEST(buckets_cover_the_gradients_in_order)
 {
     husk_graph *graph =
-        compiled_network(4, 0, NULL,
-                         HUSK_GRAPH_OPTIONS(.optimizer = &momentum, .bucket_bytes = 1024, .accumulate = 2));
+        compiled_network(4, 0, NULL, HUSK_GRAPH_OPTIONS(.optimizer = &momentum, .bucket_bytes = 1024, .accumulate = 2));
     seen notes = {0};
     size_t count = husk_graph_bucket_count(graph);
     ck_assert_uint_gt(count, 1);
@@ -517,8 +504,7 @@ END_TEST
 
 START_TEST(what_is_not_finite_is_named)
 {
-    husk_graph *graph =
-        compiled_network(4, 0, NULL, HUSK_GRAPH_OPTIONS(.optimizer = &momentum, .check_finite = 1));
+    husk_graph *graph = compiled_network(4, 0, NULL, HUSK_GRAPH_OPTIONS(.optimizer = &momentum, .check_finite = 1));
     test_graph_ok(graph, husk_graph_step(graph));
     float bias[CLASSES], broken[CLASSES] = {0, NAN}, x[4 * 2 * 8 * 8];
     uint64_t bytes;

@@ -12,10 +12,8 @@
 
 enum { BATCH = 4, WIDTH = 6 };
 
-static const husk_optimizer_params momentum = {.size = sizeof(husk_optimizer_params),
-                                               .kind = HUSK_OPTIMIZER_SGD,
-                                               .rate = 0.05f,
-                                               .momentum = 0.9f};
+static const husk_optimizer_params momentum = {
+    .size = sizeof(husk_optimizer_params), .kind = HUSK_OPTIMIZER_SGD, .rate = 0.05f, .momentum = 0.9f};
 static const husk_linear_layer linear = {.size = sizeof(husk_linear_layer), .outputs = WIDTH};
 
 static void refused(husk_graph *graph, husk_status status, const char *words)
@@ -106,8 +104,7 @@ START_TEST(one_memory_is_taken_over_once)
         husk_value from = trained ? husk_graph_linear(graph, "fc", &linear, x) : x;
         husk_value values = husk_graph_reduce(graph, "values", &rows, from);
         husk_value scale = husk_graph_reduce(graph, "scale", &rows, husk_graph_linear(graph, "fc2", &linear, x));
-        husk_value y = husk_graph_norm(graph, "norm", NULL, values, scale, scale, HUSK_NO_VALUE,
-                                       HUSK_NO_VALUE);
+        husk_value y = husk_graph_norm(graph, "norm", NULL, values, scale, scale, HUSK_NO_VALUE, HUSK_NO_VALUE);
         husk_graph_options options = HUSK_GRAPH_OPTIONS(.loss = norm_of(graph, y), .optimizer = &momentum);
         test_ok_error(husk_graph_compile(graph, &options, &error), &error);
         test_fill_input(graph, "x", 1, 0);
@@ -298,8 +295,7 @@ START_TEST(each_micro_batch_has_a_mode)
     husk_activation_params gelu = HUSK_ACTIVATION_PARAMS(.activation = HUSK_ACT_GELU);
     husk_graph_options options =
         HUSK_GRAPH_OPTIONS(.loss = norm_of(graph, husk_graph_activation(graph, "gelu", &gelu, pooled)),
-                           .keep_values = 1,
-                           .micro_batches = 2);
+                           .keep_values = 1, .micro_batches = 2);
     test_ok_error(husk_graph_compile(graph, &options, &error), &error);
     static const char *const names[] = {"fc", "drop", "conv", "pool", "gelu"};
     float before[5][BATCH * WIDTH * 2], after[BATCH * WIDTH * 2];
@@ -584,8 +580,8 @@ START_TEST(numbers_of_the_optimizer_are_looked_at_in_compiling)
     for (uint32_t cold = 0; cold < 2; cold++) {
         husk_graph *graph = test_graph(HUSK_F32, 3);
         husk_error error = {0};
-        husk_optimizer_params adam = HUSK_MAKE(husk_optimizer_params, .kind = HUSK_OPTIMIZER_ADAM,
-                                               .rate = 0.1, .beta = 2.0, .beta2 = 0.999, .epsilon = 1e-8);
+        husk_optimizer_params adam = HUSK_MAKE(husk_optimizer_params, .kind = HUSK_OPTIMIZER_ADAM, .rate = 0.1,
+                                               .beta = 2.0, .beta2 = 0.999, .epsilon = 1e-8);
         husk_value y = husk_graph_linear(graph, "fc", &linear, input(graph));
         husk_graph_options options = HUSK_GRAPH_OPTIONS(.loss = norm_of(graph, y), .optimizer = &adam, .cold = cold);
         ck_assert_int_eq(husk_graph_compile(graph, &options, &error), HUSK_INVALID_ARGUMENT);
@@ -714,17 +710,16 @@ START_TEST(optimizers_keep_their_states)
         {HUSK_MAKE(husk_optimizer_params, .kind = HUSK_OPTIMIZER_SGD, .rate = 0.1), {false, false, false}},
         {HUSK_MAKE(husk_optimizer_params, .kind = HUSK_OPTIMIZER_SGD, .rate = 0.1, .momentum = 0.5),
          {true, false, false}},
-        {HUSK_MAKE(husk_optimizer_params, .kind = HUSK_OPTIMIZER_RMSPROP, .rate = 0.01, .beta = 0.99,
-                   .epsilon = 1e-8),
+        {HUSK_MAKE(husk_optimizer_params, .kind = HUSK_OPTIMIZER_RMSPROP, .rate = 0.01, .beta = 0.99, .epsilon = 1e-8),
          {false, true, false}},
-        {HUSK_MAKE(husk_optimizer_params, .kind = HUSK_OPTIMIZER_RMSPROP, .rate = 0.01, .centered = 1,
-                   .beta = 0.99, .epsilon = 1e-8),
+        {HUSK_MAKE(husk_optimizer_params, .kind = HUSK_OPTIMIZER_RMSPROP, .rate = 0.01, .centered = 1, .beta = 0.99,
+                   .epsilon = 1e-8),
          {false, true, true}},
-        {HUSK_MAKE(husk_optimizer_params, .kind = HUSK_OPTIMIZER_ADAMW, .rate = 0.01, .beta = 0.9,
-                   .beta2 = 0.999, .epsilon = 1e-8),
+        {HUSK_MAKE(husk_optimizer_params, .kind = HUSK_OPTIMIZER_ADAMW, .rate = 0.01, .beta = 0.9, .beta2 = 0.999,
+                   .epsilon = 1e-8),
          {true, true, false}},
-        {HUSK_MAKE(husk_optimizer_params, .kind = HUSK_OPTIMIZER_ADAM, .rate = 0.01, .amsgrad = 1,
-                   .beta = 0.9, .beta2 = 0.999, .epsilon = 1e-8),
+        {HUSK_MAKE(husk_optimizer_params, .kind = HUSK_OPTIMIZER_ADAM, .rate = 0.01, .amsgrad = 1, .beta = 0.9,
+                   .beta2 = 0.999, .epsilon = 1e-8),
          {true, true, true}},
     };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {

@@ -49,13 +49,11 @@ static husk_value norm_of_parameters(husk_graph *g)
 {
     husk_norm_params params = husk_norm_defaults(HUSK_NORM_BATCH);
     husk_value mean = husk_graph_parameter(g, "mean", 1, (int64_t[]){3}, NULL);
-    return husk_graph_norm(g, "norm", &params, sequence(g), 0, 0, mean,
-                           husk_graph_statistic(g, "variance", 3, 1));
+    return husk_graph_norm(g, "norm", &params, sequence(g), 0, 0, mean, husk_graph_statistic(g, "variance", 3, 1));
 }
 static husk_value embedding_of_numbers(husk_graph *g)
 {
-    return husk_graph_embedding_layer(g, "words", &HUSK_EMBEDDING_LAYER(.rows = 4, .columns = 2),
-                                      sequence(g));
+    return husk_graph_embedding_layer(g, "words", &HUSK_EMBEDDING_LAYER(.rows = 4, .columns = 2), sequence(g));
 }
 static husk_value embedding_of_nothing(husk_graph *g)
 {
@@ -68,8 +66,7 @@ static husk_value rnn_without_size(husk_graph *g)
 static husk_value rnn_lengths(husk_graph *g)
 {
     husk_rnn_params params = HUSK_RNN_PARAMS(.hidden_size = 4);
-    return husk_graph_rnn_layer(g, "rnn", &HUSK_RNN_LAYER(.params = &params), sequence(g), ids(g), NULL,
-                                NULL);
+    return husk_graph_rnn_layer(g, "rnn", &HUSK_RNN_LAYER(.params = &params), sequence(g), ids(g), NULL, NULL);
 }
 static husk_value rnn_cells(husk_graph *g)
 {
@@ -118,13 +115,11 @@ START_TEST(the_first_mistake_is_named)
         planted build;
         const char *text;
     } all[] = {
-        {norm_of_nothing,
-         "husk_graph_norm_layer: norm: params: axis is -4, must be -3 to 2: x has 3 dimensions"},
+        {norm_of_nothing, "husk_graph_norm_layer: norm: params: axis is -4, must be -3 to 2: x has 3 dimensions"},
         {norm_of_groups, "husk_graph_norm_layer: norm: params: 2 groups do not divide x's 3 channels"},
         {norm_scale, "husk_graph_norm: norm: scale: its shape is [5]; [6] is wanted"},
         {norm_without_statistics, "husk_graph_norm: norm: running_mean: batch normalisation needs it"},
-        {norm_of_parameters,
-         "husk_graph_norm: norm: running_mean: it has to be made by husk_graph_statistic"},
+        {norm_of_parameters, "husk_graph_norm: norm: running_mean: it has to be made by husk_graph_statistic"},
         {embedding_of_numbers, "husk_graph_embedding: words: indices: 3 dimensions of f32"},
         {embedding_of_nothing, "husk_graph_embedding_layer: words: layer: 4 rows of 0 columns"},
         {rnn_without_size, "husk_graph_rnn_layer: lstm: params: hidden_size is 0"},
@@ -132,21 +127,16 @@ START_TEST(the_first_mistake_is_named)
         {rnn_cells, "husk_graph_rnn: rnn: c_n: only an LSTM has"},
         {rnn_states, "husk_graph_rnn: rnn: c0: only an LSTM has"},
         {rnn_weights, "husk_graph_rnn: rnn: weights: input: its shape is [4, 5]; [4, 6] is wanted"},
-        {attention_heads,
-         "husk_graph_attention: attention: k: its shape is [2, 2, 5, 4], which does not go with q's"},
-        {attention_values,
-         "husk_graph_attention: attention: v: its shape is [2, 2, 5, 4], which does not go with k's"},
-        {attention_strides,
-         "husk_graph_attention: attention: q: its shape is [2, 2, 5, 4]; the last dimension"},
-        {attention_mask,
-         "husk_graph_attention: attention: mask: [2, 2, 5, 5] of f32; what broadcasts to [2, 2, 5, 6]"},
+        {attention_heads, "husk_graph_attention: attention: k: its shape is [2, 2, 5, 4], which does not go with q's"},
+        {attention_values, "husk_graph_attention: attention: v: its shape is [2, 2, 5, 4], which does not go with k's"},
+        {attention_strides, "husk_graph_attention: attention: q: its shape is [2, 2, 5, 4]; the last dimension"},
+        {attention_mask, "husk_graph_attention: attention: mask: [2, 2, 5, 5] of f32; what broadcasts to [2, 2, 5, 6]"},
     };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         husk_graph *graph = test_graph(HUSK_F32, 0);
         ck_assert_int_eq(all[i].build(graph), HUSK_NO_VALUE);
         const char *text = husk_graph_error(graph)->text;
-        ck_assert_msg(strncmp(text, all[i].text, strlen(all[i].text)) == 0, "\"%s\" is not \"%s\"", text,
-                      all[i].text);
+        ck_assert_msg(strncmp(text, all[i].text, strlen(all[i].text)) == 0, "\"%s\" is not \"%s\"", text, all[i].text);
         husk_graph_release(graph);
     }
 }
@@ -155,8 +145,7 @@ END_TEST
 START_TEST(layers_name_their_parameters)
 {
     husk_graph *graph = test_graph(HUSK_F32, 0);
-    husk_rnn_params lstm =
-        HUSK_RNN_PARAMS(.cell = HUSK_RNN_LSTM, .hidden_size = 4, .layers = 2, .bidirectional = 1);
+    husk_rnn_params lstm = HUSK_RNN_PARAMS(.cell = HUSK_RNN_LSTM, .hidden_size = 4, .layers = 2, .bidirectional = 1);
     husk_value h_n, c_n, shape_of;
     int64_t shape[HUSK_MAX_RANK];
     husk_value y =
@@ -168,9 +157,7 @@ START_TEST(layers_name_their_parameters)
     const struct {
         const char *name;
         int64_t rows, columns;
-    } wanted[] = {{"lstm.weight_ih_l0", 16, 6},
-                  {"lstm.weight_ih_l1_reverse", 16, 8},
-                  {"lstm.weight_hh_l1", 16, 4}};
+    } wanted[] = {{"lstm.weight_ih_l0", 16, 6}, {"lstm.weight_ih_l1_reverse", 16, 8}, {"lstm.weight_hh_l1", 16, 4}};
     for (int i = 0; i < 3; i++) {
         shape_of = husk__graph_find(graph, wanted[i].name);
         ck_assert_int_eq(husk_graph_shape(graph, shape_of, shape), 2);

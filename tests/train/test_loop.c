@@ -39,19 +39,9 @@ START_TEST(it_stops_when_nothing_gets_better)
     const stopping_case cases[] = {
         {HUSK_STOPPING_PARAMS(.patience = 2), 6, {3, 2, 2, 1.5, 1.5, 1.6}, "bb.b..", 5, 103},
         {HUSK_STOPPING_PARAMS(.patience = 1), 3, {3, 2, 2}, "bb.", 2, 101},
-        {HUSK_STOPPING_PARAMS(.patience = 3, .better = HUSK_MORE_IS_BETTER),
-         5,
-         {3, 2, 4, 4, 5},
-         "b.b.b",
-         -1,
-         104},
+        {HUSK_STOPPING_PARAMS(.patience = 3, .better = HUSK_MORE_IS_BETTER), 5, {3, 2, 4, 4, 5}, "b.b.b", -1, 104},
         // Half is no more than half better; from 3 the next has to be below 2.5.
-        {HUSK_STOPPING_PARAMS(.patience = 3, .min_delta = 0.5),
-         6,
-         {3, 2.5, 2.4, 2, 1.95, 1.8},
-         "b.b..b",
-         -1,
-         105},
+        {HUSK_STOPPING_PARAMS(.patience = 3, .min_delta = 0.5), 6, {3, 2.5, 2.4, 2, 1.95, 1.8}, "b.b..b", -1, 105},
         {HUSK_STOPPING_PARAMS(.patience = 2, .min_delta = 1, .better = HUSK_MORE_IS_BETTER),
          3,
          {1, 2, 2},
@@ -70,9 +60,8 @@ START_TEST(it_stops_when_nothing_gets_better)
             test_ok_error(husk_stopping_save(&stopping, text, &error), &error);
             memset(&stopping, 0x5a, sizeof stopping);
             test_ok_error(husk_stopping_load(text, &stopping, &error), &error);
-            test_ok_error(husk_stopping_step(&cases[i].params, &stopping, 100 + (uint64_t)v,
-                                             cases[i].values[v], &error),
-                          &error);
+            test_ok_error(
+                husk_stopping_step(&cases[i].params, &stopping, 100 + (uint64_t)v, cases[i].values[v], &error), &error);
             ck_assert_msg(stopping.is_best == (cases[i].best[v] == 'b'), "case %zu, value %d", i, v);
             if (stopping.stop && stopped < 0)
                 stopped = v;
@@ -103,14 +92,10 @@ START_TEST(wrong_stopping_is_refused)
                        "stopping: it is NULL");
     test_refused_error(husk_stopping_load("stopping 1 2 3", &stopping, &error), &error, HUSK_INVALID_ARGUMENT,
                        "text: it is not \"stopping\" and 6 hexadecimal numbers");
-    test_refused_error(husk_stopping_load(NULL, &stopping, &error), &error, HUSK_INVALID_ARGUMENT,
-                       "text: it is NULL");
-    test_refused_error(husk_stopping_load("", NULL, &error), &error, HUSK_INVALID_ARGUMENT,
-                       "stopping: it is NULL");
-    test_refused_error(husk_stopping_save(NULL, text, &error), &error, HUSK_INVALID_ARGUMENT,
-                       "stopping: it is NULL");
-    test_refused_error(husk_stopping_save(&stopping, NULL, &error), &error, HUSK_INVALID_ARGUMENT,
-                       "text: it is NULL");
+    test_refused_error(husk_stopping_load(NULL, &stopping, &error), &error, HUSK_INVALID_ARGUMENT, "text: it is NULL");
+    test_refused_error(husk_stopping_load("", NULL, &error), &error, HUSK_INVALID_ARGUMENT, "stopping: it is NULL");
+    test_refused_error(husk_stopping_save(NULL, text, &error), &error, HUSK_INVALID_ARGUMENT, "stopping: it is NULL");
+    test_refused_error(husk_stopping_save(&stopping, NULL, &error), &error, HUSK_INVALID_ARGUMENT, "text: it is NULL");
     ck_assert(memcmp(&stopping, &zeros, sizeof zeros) == 0);
 }
 END_TEST
@@ -146,8 +131,7 @@ START_TEST(a_line_says_how_long_it_will_take)
         husk__progress_line line;
         const char *text;
     } lines[] = {
-        {{"digits", "loss 0.5", 0, 15, 30, 12, 100},
-         "digits  [##########..........]  50%  15/30  0:12 left  loss 0.5"},
+        {{"digits", "loss 0.5", 0, 15, 30, 12, 100}, "digits  [##########..........]  50%  15/30  0:12 left  loss 0.5"},
         // Ten of those 20 were done before; 10 took 5 s, so 80 take 40 s.
         {{NULL, NULL, 10, 20, 100, 5, 60}, "[####................]  20%  20/100  0:40 left"},
         {{NULL, NULL, 10, 10, 100, 5, 60}, "[##..................]  10%  10/100  -:-- left"},
@@ -168,8 +152,7 @@ START_TEST(a_line_says_how_long_it_will_take)
     static char longest[2000];
     memset(longest, 'y', sizeof longest - 1);
     char text[HUSK__PROGRESS_LINE];
-    ck_assert_uint_eq(husk__progress_line_write(&(husk__progress_line){longest, longest, 0, 1, 2, 1, 4000},
-                                                text),
+    ck_assert_uint_eq(husk__progress_line_write(&(husk__progress_line){longest, longest, 0, 1, 2, 1, 4000}, text),
                       HUSK__PROGRESS_LINE - 1);
 }
 END_TEST
@@ -195,8 +178,8 @@ static char *written(husk_progress_params params)
 START_TEST(a_line_is_written_over_and_over)
 {
     // The second comes too soon after the first, the last is always shown.
-    husk_progress_params params = HUSK_PROGRESS_PARAMS(.mode = HUSK_PROGRESS_ALWAYS, .total = 3, .label = "x",
-                                                       .interval = 1000, .columns = 40);
+    husk_progress_params params =
+        HUSK_PROGRESS_PARAMS(.mode = HUSK_PROGRESS_ALWAYS, .total = 3, .label = "x", .interval = 1000, .columns = 40);
     char *text = written(params); // but for the time
     ck_assert(strncmp(text, "\rx  33%  1/3  ", 14) == 0 && !strstr(text, "second"));
     ck_assert(strstr(text, " left  first\033[K\rx  100%  3/3  0:00 left  third\033[K\n"));
@@ -255,8 +238,8 @@ START_TEST(wrong_progress_is_refused)
                    {HUSK_PROGRESS_PARAMS(.total = 1, .interval = -1), "interval is -1"},
                    {HUSK_PROGRESS_PARAMS(.total = 1, .columns = -1), "columns is -1"}};
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
-        test_refused_error(husk_progress_create(&refused[i].params, &progress, &error), &error,
-                           HUSK_INVALID_ARGUMENT, refused[i].text);
+        test_refused_error(husk_progress_create(&refused[i].params, &progress, &error), &error, HUSK_INVALID_ARGUMENT,
+                           refused[i].text);
         ck_assert_ptr_null(progress);
     }
     test_refused_error(husk_progress_create(NULL, &progress, &error), &error, HUSK_INVALID_ARGUMENT,
@@ -275,8 +258,7 @@ static const char *const columns[] = {"step", "loss", "rate"};
 static husk_log *open_log(husk_log_mode mode, double at)
 {
     husk_log *log;
-    husk_log_params params =
-        HUSK_LOG_PARAMS(.columns = columns, .count = 3, .mode = mode, .resume_at = at);
+    husk_log_params params = HUSK_LOG_PARAMS(.columns = columns, .count = 3, .mode = mode, .resume_at = at);
     test_ok_error(husk_log_open(path, &params, &log, &error), &error);
     return log;
 }
@@ -311,8 +293,7 @@ START_TEST(rows_are_there_at_once)
     write_row(log, 12345678901, NAN, -INFINITY);
     write_row(log, -0.5, 1e-30, 1e300);
     husk_log_close(log);
-    ck_assert_str_eq(get(),
-                     "# step loss rate\n0 2.30258509 0.001\n12345678901 nan -inf\n-0.5 1e-30 1e+300\n");
+    ck_assert_str_eq(get(), "# step loss rate\n0 2.30258509 0.001\n12345678901 nan -inf\n-0.5 1e-30 1e+300\n");
     husk_log_close(open_log(HUSK_LOG_ANEW, 0)); // anew
     ck_assert_str_eq(get(), "# step loss rate\n");
     husk_log_close(NULL);
@@ -374,8 +355,7 @@ START_TEST(foreign_logs_stay_as_they_are)
         {HEADER "0 - 2\n", "line 2 has not got 3 numbers"},
     };
     husk_log *log = NULL;
-    husk_log_params params =
-        HUSK_LOG_PARAMS(.columns = columns, .count = 3, .mode = HUSK_LOG_APPEND);
+    husk_log_params params = HUSK_LOG_PARAMS(.columns = columns, .count = 3, .mode = HUSK_LOG_APPEND);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         put(cases[i].before);
         husk_status status = husk_log_open(path, &params, &log, &error);
@@ -393,8 +373,7 @@ START_TEST(foreign_logs_stay_as_they_are)
     params.mode = HUSK_LOG_ANEW;
     test_refused_error(husk_log_open(folder, &params, &log, &error), &error, HUSK_IO,
                        "it cannot be opened for writing");
-    test_refused_error(husk_log_open("/dev/full", &params, &log, &error), &error, HUSK_IO,
-                       "it cannot be written");
+    test_refused_error(husk_log_open("/dev/full", &params, &log, &error), &error, HUSK_IO, "it cannot be written");
 }
 END_TEST
 
@@ -475,41 +454,29 @@ START_TEST(wrong_logs_are_refused)
     husk_log *log = NULL;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         const char *const pair[] = {"step", names[i]};
-        test_refused_error(husk_log_open(path, &HUSK_LOG_PARAMS(.columns = pair, .count = 2), &log, &error),
-                           &error, HUSK_INVALID_ARGUMENT,
-                           "the name of column 1 has to be 1 to 60 printable characters");
+        test_refused_error(husk_log_open(path, &HUSK_LOG_PARAMS(.columns = pair, .count = 2), &log, &error), &error,
+                           HUSK_INVALID_ARGUMENT, "the name of column 1 has to be 1 to 60 printable characters");
     }
     longest[60] = 0;
-    test_ok_error(husk_log_open(path, &HUSK_LOG_PARAMS(.columns = &names[5], .count = 1), &log, &error),
-                  &error);
-    test_refused_error(husk_log_write(log, NULL, &error), &error, HUSK_INVALID_ARGUMENT,
-                       "values: it is NULL");
+    test_ok_error(husk_log_open(path, &HUSK_LOG_PARAMS(.columns = &names[5], .count = 1), &log, &error), &error);
+    test_refused_error(husk_log_write(log, NULL, &error), &error, HUSK_INVALID_ARGUMENT, "values: it is NULL");
     husk_log_close(log);
     const husk_log_params none = HUSK_LOG_PARAMS(.columns = columns),
-                          many = HUSK_LOG_PARAMS(.columns = columns, .count = 65),
-                          absent = HUSK_LOG_PARAMS(.count = 1),
+                          many = HUSK_LOG_PARAMS(.columns = columns, .count = 65), absent = HUSK_LOG_PARAMS(.count = 1),
                           right = HUSK_LOG_PARAMS(.columns = columns, .count = 1),
                           unknown = HUSK_LOG_PARAMS(.columns = columns, .count = 1, .mode = 3),
                           nowhere = HUSK_LOG_PARAMS(.columns = columns, .count = 1, .mode = HUSK_LOG_RESUME,
                                                     .resume_at = NAN);
-    test_refused_error(husk_log_open(path, &none, &log, &error), &error, HUSK_INVALID_ARGUMENT,
-                       "0 columns; 1 to 64");
-    test_refused_error(husk_log_open(path, &many, &log, &error), &error, HUSK_INVALID_ARGUMENT,
-                       "65 columns; 1 to 64");
-    test_refused_error(husk_log_open(path, &absent, &log, &error), &error, HUSK_INVALID_ARGUMENT,
-                       "columns is NULL");
-    test_refused_error(husk_log_open(path, &nowhere, &log, &error), &error, HUSK_INVALID_ARGUMENT,
-                       "resume_at is NaN");
+    test_refused_error(husk_log_open(path, &none, &log, &error), &error, HUSK_INVALID_ARGUMENT, "0 columns; 1 to 64");
+    test_refused_error(husk_log_open(path, &many, &log, &error), &error, HUSK_INVALID_ARGUMENT, "65 columns; 1 to 64");
+    test_refused_error(husk_log_open(path, &absent, &log, &error), &error, HUSK_INVALID_ARGUMENT, "columns is NULL");
+    test_refused_error(husk_log_open(path, &nowhere, &log, &error), &error, HUSK_INVALID_ARGUMENT, "resume_at is NaN");
     test_refused_error(husk_log_open(path, &unknown, &log, &error), &error, HUSK_INVALID_ARGUMENT,
                        "mode 3 does not exist");
-    test_refused_error(husk_log_open(path, NULL, &log, &error), &error, HUSK_INVALID_ARGUMENT,
-                       "params: it is NULL");
-    test_refused_error(husk_log_open(NULL, &right, &log, &error), &error, HUSK_INVALID_ARGUMENT,
-                       "path: it is NULL");
-    test_refused_error(husk_log_open(path, &right, NULL, &error), &error, HUSK_INVALID_ARGUMENT,
-                       "log: it is NULL");
-    test_refused_error(husk_log_write(NULL, (double[]){1}, &error), &error, HUSK_INVALID_ARGUMENT,
-                       "log: it is NULL");
+    test_refused_error(husk_log_open(path, NULL, &log, &error), &error, HUSK_INVALID_ARGUMENT, "params: it is NULL");
+    test_refused_error(husk_log_open(NULL, &right, &log, &error), &error, HUSK_INVALID_ARGUMENT, "path: it is NULL");
+    test_refused_error(husk_log_open(path, &right, NULL, &error), &error, HUSK_INVALID_ARGUMENT, "log: it is NULL");
+    test_refused_error(husk_log_write(NULL, (double[]){1}, &error), &error, HUSK_INVALID_ARGUMENT, "log: it is NULL");
 }
 END_TEST
 
@@ -522,8 +489,7 @@ START_TEST(locales_do_not_matter)
         found = setlocale(LC_NUMERIC, names[i]) != NULL;
     if (!found) { // glibc makes one anywhere
         char command[400];
-        snprintf(command, sizeof command, "localedef -i de_DE -f UTF-8 '%s/de_DE.UTF-8' > /dev/null 2>&1",
-                 folder);
+        snprintf(command, sizeof command, "localedef -i de_DE -f UTF-8 '%s/de_DE.UTF-8' > /dev/null 2>&1", folder);
         setenv("LOCPATH", folder, 1);
         found = system(command) == 0 && setlocale(LC_NUMERIC, names[0]);
     }
@@ -555,15 +521,14 @@ START_TEST(gnuplot_draws_it)
     husk_log_close(log);
     char command[1000], picture[80];
     snprintf(picture, sizeof picture, "%s/log.svg", folder);
-    snprintf(command, sizeof command, "gnuplot -e \"log='%s'\" '%s/examples/plot_log.gp' > '%s' 2> '%s/said'",
-             path, HUSK_SOURCE_DIR, picture, folder);
+    snprintf(command, sizeof command, "gnuplot -e \"log='%s'\" '%s/examples/plot_log.gp' > '%s' 2> '%s/said'", path,
+             HUSK_SOURCE_DIR, picture, folder);
     ck_assert_int_eq(shell(command), 0);
     // Both curves, the names of the axes, nothing said.
-    snprintf(
-        command, sizeof command,
-        "test ! -s '%s/said' && grep -q '>loss<' '%s' && grep -q '>rate<' '%s' && grep -q '>step<' '%s' && "
-        "test \"$(grep -c 'gnuplot_plot_1' '%s')\" -ge 2",
-        folder, picture, picture, picture, picture);
+    snprintf(command, sizeof command,
+             "test ! -s '%s/said' && grep -q '>loss<' '%s' && grep -q '>rate<' '%s' && grep -q '>step<' '%s' && "
+             "test \"$(grep -c 'gnuplot_plot_1' '%s')\" -ge 2",
+             folder, picture, picture, picture, picture);
     ck_assert_int_eq(shell(command), 0);
     snprintf(command, sizeof command, "gnuplot '%s/examples/plot_log.gp' > /dev/null 2>&1", HUSK_SOURCE_DIR);
     ck_assert_int_ne(shell(command), 0);

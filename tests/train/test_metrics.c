@@ -21,8 +21,7 @@ static husk_metrics *make(const husk_metrics_params *params)
 static husk_tensor upload(husk_dtype dtype, int32_t rank, const int64_t *shape, const void *host)
 {
     husk_tensor tensor = husk_tensor_make(NULL, dtype, rank, shape);
-    test_ok_error(husk_buffer_create(test_context(), (uint64_t)husk_tensor_extent(&tensor), &tensor.buffer,
-                                     &error),
+    test_ok_error(husk_buffer_create(test_context(), (uint64_t)husk_tensor_extent(&tensor), &tensor.buffer, &error),
                   &error);
     test_ok(husk_buffer_write(test_queue(), tensor.buffer, 0, (uint64_t)husk_tensor_extent(&tensor), host));
     return tensor;
@@ -56,8 +55,7 @@ START_TEST(six_examples_by_hand)
     husk_metrics *metrics = make(&HUSK_METRICS_PARAMS(.classes = 3, .rows = 4, .top = 2, .confusion = 1));
     for (int round = 0; round < 2; round++) { // the second after a reset
         for (int64_t b = 0; b < 2; b++) {
-            husk_tensor x = husk_tensor_slice(&of_scores, 0, b, 1, 1),
-                        y = husk_tensor_slice(&of_labels, 0, b, 1, 1);
+            husk_tensor x = husk_tensor_slice(&of_scores, 0, b, 1, 1), y = husk_tensor_slice(&of_labels, 0, b, 1, 1);
             husk_tensor mean = husk_tensor_slice(&loss, 0, b, 1, 1);
             add(metrics, &x, &y, b ? 2 : 4);
             test_ok_error(husk_metrics_add_loss(metrics, test_queue(), &mean, b ? 2 : 4, &error), &error);
@@ -80,8 +78,8 @@ START_TEST(six_examples_by_hand)
         ck_assert(read_report(metrics).right == 3); // reading changes nothing
         husk_metrics_reset(metrics);
         report = read_report(metrics);
-        ck_assert(report.rows == 0 && isnan(report.accuracy) && isnan(report.top_accuracy) &&
-                  isnan(report.loss) && isnan(report.perplexity));
+        ck_assert(report.rows == 0 && isnan(report.accuracy) && isnan(report.top_accuracy) && isnan(report.loss) &&
+                  isnan(report.perplexity));
         test_ok_error(husk_metrics_read_confusion(metrics, test_queue(), counts, &error), &error);
         for (int i = 0; i < 9; i++)
             ck_assert_int_eq(counts[i], 0);
@@ -126,8 +124,8 @@ static void count_row(host_metrics *host, const double *x, int64_t label)
 // Whole numbers, so that there are ties; labels of i64 and ones that are ignored.
 static void count_batches(husk_dtype dtype, int batches, bool has_nan)
 {
-    husk_metrics *metrics = make(
-        &HUSK_METRICS_PARAMS(.dtype = dtype, .classes = CLASSES, .rows = ROWS, .top = TOP, .confusion = 1));
+    husk_metrics *metrics =
+        make(&HUSK_METRICS_PARAMS(.dtype = dtype, .classes = CLASSES, .rows = ROWS, .top = TOP, .confusion = 1));
     static double wide[ROWS * CLASSES];
     static float narrow[ROWS * CLASSES];
     static int64_t labels[ROWS];
@@ -144,8 +142,7 @@ static void count_batches(husk_dtype dtype, int batches, bool has_nan)
             labels[r] = (r + b) % 9 == 0 ? -100 : (r * 5 + b) % CLASSES;
         for (int r = 0; r < count; r++)
             count_row(&host, &wide[r * CLASSES], labels[r]);
-        husk_tensor x =
-            upload(dtype, 2, (int64_t[]){ROWS, CLASSES}, dtype == HUSK_F64 ? (void *)wide : narrow);
+        husk_tensor x = upload(dtype, 2, (int64_t[]){ROWS, CLASSES}, dtype == HUSK_F64 ? (void *)wide : narrow);
         husk_tensor y = upload(HUSK_I64, 1, (int64_t[]){ROWS}, labels);
         add(metrics, &x, &y, count);
         husk_buffer_release(x.buffer);
@@ -156,8 +153,7 @@ static void count_batches(husk_dtype dtype, int batches, bool has_nan)
     ck_assert_int_eq(report.right, host.right);
     ck_assert(report.top_accuracy == (double)host.top / (double)host.rows);
     if (isfinite(host.entropy))
-        ck_assert(fabs(report.cross_entropy - host.entropy / (double)host.rows) <
-                  1e-6 * report.cross_entropy);
+        ck_assert(fabs(report.cross_entropy - host.entropy / (double)host.rows) < 1e-6 * report.cross_entropy);
     else
         ck_assert(!isfinite(report.cross_entropy));
     int64_t counts[CLASSES * CLASSES];
@@ -276,11 +272,9 @@ START_TEST(precision_and_recall_by_hand)
     test_ok_error(husk_confusion_scores(counts, 3, scores, &macro, &weighted, &error), &error);
     ck_assert(scores[0].precision == 1 && fabs(scores[0].recall - 2.0 / 3) < 1e-15 &&
               fabs(scores[0].f1 - 0.8) < 1e-15 && scores[0].rows == 3);
-    ck_assert(scores[1].precision == 0.5 && scores[1].recall == 0.5 && scores[1].f1 == 0.5 &&
-              scores[1].rows == 2);
+    ck_assert(scores[1].precision == 0.5 && scores[1].recall == 0.5 && scores[1].f1 == 0.5 && scores[1].rows == 2);
     ck_assert(scores[2].precision == 0 && scores[2].recall == 0 && scores[2].f1 == 0 && scores[2].rows == 0);
-    ck_assert(macro.precision == 0.5 && fabs(macro.recall - 7.0 / 18) < 1e-15 &&
-              fabs(macro.f1 - 1.3 / 3) < 1e-15);
+    ck_assert(macro.precision == 0.5 && fabs(macro.recall - 7.0 / 18) < 1e-15 && fabs(macro.f1 - 1.3 / 3) < 1e-15);
     ck_assert(macro.rows == 5 && weighted.rows == 5);
     ck_assert(weighted.precision == 0.8 && weighted.recall == 0.6 && fabs(weighted.f1 - 0.68) < 1e-15);
     test_ok_error(husk_confusion_scores((int64_t[]){0, 0, 0, 0}, 2, NULL, &macro, &weighted, &error), &error);
@@ -288,10 +282,10 @@ START_TEST(precision_and_recall_by_hand)
     test_ok_error(husk_confusion_scores(counts, 3, NULL, NULL, NULL, &error), &error);
     test_refused_error(husk_confusion_scores((int64_t[]){0, 0, -1, 0}, 2, scores, NULL, NULL, &error), &error,
                        HUSK_INVALID_ARGUMENT, "counts: -1 in row 1, column 0 is negative");
-    test_refused_error(husk_confusion_scores(NULL, 2, scores, NULL, NULL, &error), &error,
-                       HUSK_INVALID_ARGUMENT, "counts: it is NULL");
-    test_refused_error(husk_confusion_scores(counts, 0, scores, NULL, NULL, &error), &error,
-                       HUSK_INVALID_ARGUMENT, "classes: 0; 1 or more are wanted");
+    test_refused_error(husk_confusion_scores(NULL, 2, scores, NULL, NULL, &error), &error, HUSK_INVALID_ARGUMENT,
+                       "counts: it is NULL");
+    test_refused_error(husk_confusion_scores(counts, 0, scores, NULL, NULL, &error), &error, HUSK_INVALID_ARGUMENT,
+                       "classes: 0; 1 or more are wanted");
 }
 END_TEST
 
@@ -306,11 +300,9 @@ START_TEST(wrong_metrics_are_refused)
         {HUSK_METRICS_PARAMS(.classes = 1, .rows = 1), "classes is 1; 2 to 16777216 are possible"},
         {HUSK_METRICS_PARAMS(.classes = 2), "rows is 0; 1 to 16777216 are possible"},
         {HUSK_METRICS_PARAMS(.classes = 2, .rows = (1 << 24) + 1), "rows is 16777217"},
-        {HUSK_METRICS_PARAMS(.classes = 2, .rows = 1, .top = 2),
-         "top is 2; it has to be below the 2 classes"},
+        {HUSK_METRICS_PARAMS(.classes = 2, .rows = 1, .top = 2), "top is 2; it has to be below the 2 classes"},
         {HUSK_METRICS_PARAMS(.classes = 2, .rows = 1, .top = -1), "top is -1"},
-        {HUSK_METRICS_PARAMS(.classes = 2, .rows = 1, .dtype = HUSK_F16),
-         "dtype f16; f32 and f64 are possible"},
+        {HUSK_METRICS_PARAMS(.classes = 2, .rows = 1, .dtype = HUSK_F16), "dtype f16; f32 and f64 are possible"},
         {{.size = 4096}, "size is 4096"},
     };
     husk_metrics *metrics;
@@ -322,10 +314,10 @@ START_TEST(wrong_metrics_are_refused)
     const husk_metrics_params right = HUSK_METRICS_PARAMS(.classes = 3, .rows = 4);
     test_refused_error(husk_metrics_create(NULL, &right, &metrics, &error), &error, HUSK_INVALID_ARGUMENT,
                        "context: it is NULL");
-    test_refused_error(husk_metrics_create(test_context(), NULL, &metrics, &error), &error,
-                       HUSK_INVALID_ARGUMENT, "params: it is NULL");
-    test_refused_error(husk_metrics_create(test_context(), &right, NULL, &error), &error,
-                       HUSK_INVALID_ARGUMENT, "metrics: it is NULL");
+    test_refused_error(husk_metrics_create(test_context(), NULL, &metrics, &error), &error, HUSK_INVALID_ARGUMENT,
+                       "params: it is NULL");
+    test_refused_error(husk_metrics_create(test_context(), &right, NULL, &error), &error, HUSK_INVALID_ARGUMENT,
+                       "metrics: it is NULL");
     husk_metrics_release(NULL);
     husk_metrics_reset(NULL);
 }
@@ -337,8 +329,7 @@ START_TEST(wrong_batches_are_refused)
     husk_queue *queue = test_silent_queue();
     const husk_tensor x = upload(HUSK_F32, 2, (int64_t[]){4, 3}, (float[12]){0});
     const husk_tensor y = upload(HUSK_I32, 1, (int64_t[]){4}, (int32_t[4]){0});
-    husk_tensor half = x, narrow = husk_tensor_slice(&x, 1, 0, 2, 1), few = husk_tensor_slice(&y, 0, 0, 2, 1),
-                real = y;
+    husk_tensor half = x, narrow = husk_tensor_slice(&x, 1, 0, 2, 1), few = husk_tensor_slice(&y, 0, 0, 2, 1), real = y;
     husk_tensor across = husk_tensor_make(x.buffer, HUSK_F32, 2, (int64_t[]){4, 3});
     across.strides[0] = 1;
     across.strides[1] = 4;
@@ -358,8 +349,7 @@ START_TEST(wrong_batches_are_refused)
                    {&x, &few, 2, "labels: 2 for 4 rows of scores"},
                    {&across, &y, 4, "scores: it has to be packed"}};
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++)
-        test_refused_error(husk_metrics_add(metrics, queue, refused[i].x, refused[i].y, refused[i].count,
-                                            &error),
+        test_refused_error(husk_metrics_add(metrics, queue, refused[i].x, refused[i].y, refused[i].count, &error),
                            &error, HUSK_INVALID_ARGUMENT, refused[i].text);
     husk_tensor x2 = husk_tensor_slice(&x, 0, 0, 2, 1);
     test_refused_error(husk_metrics_add(metrics, queue, &x2, &few, 3, &error), &error, HUSK_INVALID_ARGUMENT,
@@ -377,13 +367,12 @@ START_TEST(wrong_batches_are_refused)
     test_refused_error(husk_metrics_read(metrics, queue, NULL, &error), &error, HUSK_INVALID_ARGUMENT,
                        "report: it is NULL");
     husk_metrics_report report = {.size = 8};
-    test_refused_error(husk_metrics_read(metrics, queue, &report, &error), &error, HUSK_INVALID_ARGUMENT,
-                       "size is 8");
+    test_refused_error(husk_metrics_read(metrics, queue, &report, &error), &error, HUSK_INVALID_ARGUMENT, "size is 8");
     int64_t counts[9];
-    test_refused_error(husk_metrics_read_confusion(metrics, queue, counts, &error), &error,
-                       HUSK_INVALID_ARGUMENT, "metrics: they were made without a confusion matrix");
-    test_refused_error(husk_metrics_read_confusion(metrics, queue, NULL, &error), &error,
-                       HUSK_INVALID_ARGUMENT, "counts: it is NULL");
+    test_refused_error(husk_metrics_read_confusion(metrics, queue, counts, &error), &error, HUSK_INVALID_ARGUMENT,
+                       "metrics: they were made without a confusion matrix");
+    test_refused_error(husk_metrics_read_confusion(metrics, queue, NULL, &error), &error, HUSK_INVALID_ARGUMENT,
+                       "counts: it is NULL");
     ck_assert_int_eq(read_report(metrics).rows, 0);
     husk_metrics_release(metrics);
     husk_buffer_release(x.buffer);

@@ -45,10 +45,8 @@ static husk_graph *compiled(husk_dtype dtype, husk_graph_options options)
     return graph;
 }
 
-static const husk_optimizer_params momentum = {.size = sizeof(husk_optimizer_params),
-                                               .kind = HUSK_OPTIMIZER_SGD,
-                                               .rate = 0.05f,
-                                               .momentum = 0.9f};
+static const husk_optimizer_params momentum = {
+    .size = sizeof(husk_optimizer_params), .kind = HUSK_OPTIMIZER_SGD, .rate = 0.05f, .momentum = 0.9f};
 static const husk_optimizer_params adam = {.size = sizeof(husk_optimizer_params),
                                            .kind = HUSK_OPTIMIZER_ADAM,
                                            .rate = 0.01f,
@@ -204,8 +202,8 @@ START_TEST(memory_is_less)
             x = husk_graph_activation(graph, NULL, &gelu, husk_graph_linear(graph, name, &square, x));
         }
         x = husk_graph_linear(graph, "last", &HUSK_LINEAR_LAYER(.outputs = CLASSES), x);
-        husk_graph_options options = HUSK_GRAPH_OPTIONS(
-            .optimizer = &adam, .loss = husk_graph_loss(graph, "loss", NULL, x, labels, 0, 0));
+        husk_graph_options options =
+            HUSK_GRAPH_OPTIONS(.optimizer = &adam, .loss = husk_graph_loss(graph, "loss", NULL, x, labels, 0, 0));
         test_ok_error(husk_graph_measure(graph, &options, &memory[i], &error), &error);
         husk_graph_release(graph);
     }
@@ -379,9 +377,9 @@ START_TEST(clipping_sees_true_gradients)
 {
     for (int kind = 0; kind < 3; kind++) {
         const husk_loss_scale_params large = HUSK_LOSS_SCALE_PARAMS(.start = 4096, .fixed = 1);
-        husk_graph_options options = HUSK_GRAPH_OPTIONS(.optimizer = &momentum, .accumulate = 2,
-                                                        .clip_norm = kind == 1 ? 0.125f : 0.0f,
-                                                        .clip_value = kind == 2 ? 0.001f : 0.0f);
+        husk_graph_options options =
+            HUSK_GRAPH_OPTIONS(.optimizer = &momentum, .accumulate = 2, .clip_norm = kind == 1 ? 0.125f : 0.0f,
+                               .clip_value = kind == 2 ? 0.001f : 0.0f);
         husk_graph *plain = compiled(HUSK_F32, options);
         options.loss_scale = &large;
         husk_graph *with = compiled(HUSK_F32, options);
@@ -556,8 +554,8 @@ START_TEST(micro_batches_share_the_scale)
 {
     const husk_loss_scale_params start = HUSK_LOSS_SCALE_PARAMS(.start = 1024, .interval = 1);
     husk_graph *one = compiled(HUSK_F32, HUSK_GRAPH_OPTIONS(.optimizer = &adam, .accumulate = 2, .loss_scale = &start));
-    husk_graph *two = compiled(HUSK_F32, HUSK_GRAPH_OPTIONS(.optimizer = &adam, .accumulate = 2, .loss_scale = &start,
-                                                            .micro_batches = 2));
+    husk_graph *two = compiled(
+        HUSK_F32, HUSK_GRAPH_OPTIONS(.optimizer = &adam, .accumulate = 2, .loss_scale = &start, .micro_batches = 2));
     test_graph_ok(two, husk_graph_micro_batch(two, 1));
     fill(two);
     for (int step = 0; step < 3; step++) {
@@ -610,8 +608,8 @@ START_TEST(digits_are_learnt_as_in_f32)
     printf("digits: f32 %.2f%%, bf16 %.2f%%, f16 %.2f%%\n", accuracy[0], accuracy[1], accuracy[2]);
     // A tenth of what the small network does not know; tests/train/test_mixed_digits.c has the claim.
     for (int d = 1; d < 3; d++)
-        ck_assert_msg(accuracy[d] > 85 && accuracy[d] >= accuracy[0] - 1.5, "%s: %g for %g",
-                      husk_dtype_name(dtypes[d]), accuracy[d], accuracy[0]);
+        ck_assert_msg(accuracy[d] > 85 && accuracy[d] >= accuracy[0] - 1.5, "%s: %g for %g", husk_dtype_name(dtypes[d]),
+                      accuracy[d], accuracy[0]);
     husk_dataset_release(learnt);
     husk_dataset_release(asked);
 }

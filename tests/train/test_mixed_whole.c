@@ -10,10 +10,8 @@
 
 enum { BATCH = 4, CLASSES = 5 };
 
-static const husk_binary_params add = {.size = sizeof(husk_binary_params),
-                                       .op = HUSK_BINARY_ADD,
-                                       .alpha = 1,
-                                       .beta = 1};
+static const husk_binary_params add = {
+    .size = sizeof(husk_binary_params), .op = HUSK_BINARY_ADD, .alpha = 1, .beta = 1};
 
 static husk_value act(husk_graph *graph, bool perturbs, husk_act activation, husk_value x)
 {
@@ -23,8 +21,7 @@ static husk_value act(husk_graph *graph, bool perturbs, husk_act activation, hus
 
 static husk_value linear(husk_graph *graph, bool perturbs, const char *name, int64_t outputs, husk_value x)
 {
-    return test_rounded(graph, perturbs,
-                        husk_graph_linear(graph, name, &HUSK_LINEAR_LAYER(.outputs = outputs), x));
+    return test_rounded(graph, perturbs, husk_graph_linear(graph, name, &HUSK_LINEAR_LAYER(.outputs = outputs), x));
 }
 
 // ---- convolution ----
@@ -79,8 +76,7 @@ static husk_value build_lstm(husk_graph *graph, bool perturbs)
     husk_value state = husk_graph_permute(graph, NULL, h_n, (int32_t[]){1, 0, 2});
     state = husk_graph_reshape(graph, NULL, state, 2, (int64_t[]){BATCH, 2 * HIDDEN});
     husk_value sum =
-        husk_graph_reduce(graph, NULL,
-                          &HUSK_REDUCE_PARAMS(.kind = HUSK_REDUCE_MEAN, .axis_count = 1, .axes = {-3}), y);
+        husk_graph_reduce(graph, NULL, &HUSK_REDUCE_PARAMS(.kind = HUSK_REDUCE_MEAN, .axis_count = 1, .axes = {-3}), y);
     sum = test_rounded(graph, perturbs, sum);
     sum = test_rounded(graph, perturbs, husk_graph_binary(graph, NULL, &add, sum, state));
     return husk_graph_loss(graph, "loss", NULL, linear(graph, perturbs, "fc", CLASSES, sum), labels, HUSK_NO_VALUE,
@@ -117,9 +113,9 @@ static husk_value build_transformer(husk_graph *graph, bool perturbs)
     x = test_rounded(graph, perturbs, husk_graph_binary(graph, NULL, &add, x, places));
     husk_value inside = test_rounded(graph, perturbs, husk_graph_norm_layer(graph, "norm1", NULL, x));
     husk_attention_params causal = HUSK_ATTENTION_PARAMS(.causal = HUSK_CAUSAL_TOP_LEFT);
-    inside = husk_graph_attention(graph, NULL, &causal, heads(graph, perturbs, "q", inside),
-                                  heads(graph, perturbs, "k", inside), heads(graph, perturbs, "v", inside),
-                                  HUSK_NO_VALUE);
+    inside =
+        husk_graph_attention(graph, NULL, &causal, heads(graph, perturbs, "q", inside),
+                             heads(graph, perturbs, "k", inside), heads(graph, perturbs, "v", inside), HUSK_NO_VALUE);
     inside = husk_graph_permute(graph, NULL, inside, (int32_t[]){0, 2, 1, 3});
     inside = husk_graph_reshape(graph, NULL, inside, 3, (int64_t[]){BATCH, LENGTH, WIDTH});
     inside = linear(graph, perturbs, "out", WIDTH, test_rounded(graph, perturbs, inside));

@@ -79,8 +79,7 @@ static husk_value a_matrix_of_all_batches(const start *s)
 {
     husk_value a = reshape(s, s->h, 2, 2, COLUMNS);
     husk_gemm_params params = HUSK_GEMM_PARAMS(.transpose_b = 1, .activation = HUSK_ACT_SILU);
-    husk_value product =
-        husk_graph_gemm(s->graph, NULL, &params, 1, a, learnt(s, "b", 2, (int64_t[]){3, COLUMNS}), 0);
+    husk_value product = husk_graph_gemm(s->graph, NULL, &params, 1, a, learnt(s, "b", 2, (int64_t[]){3, COLUMNS}), 0);
     // The other way round, and one of the batches for all.
     husk_value one = learnt(s, "one", 3, (int64_t[]){1, 5, 2});
     return husk_graph_gemm(s->graph, NULL, NULL, 1, one, product, 0);
@@ -105,12 +104,11 @@ static husk_value elements(const start *s)
 static husk_value activations(const start *s)
 {
     husk_value y = s->h;
-    const husk_activation_params each[] =
-        {HUSK_ACTIVATION_PARAMS(.activation = HUSK_ACT_LEAKY_RELU, .slope = 0.25f),
-         HUSK_ACTIVATION_PARAMS(.activation = HUSK_ACT_LEAKY_RELU, .slope = -0.5f),
-         HUSK_ACTIVATION_PARAMS(.activation = HUSK_ACT_LEAKY_RELU, .slope = 0),
-         HUSK_ACTIVATION_PARAMS(.activation = HUSK_ACT_GELU_TANH),
-         HUSK_ACTIVATION_PARAMS(.activation = HUSK_ACT_NONE)};
+    const husk_activation_params each[] = {HUSK_ACTIVATION_PARAMS(.activation = HUSK_ACT_LEAKY_RELU, .slope = 0.25f),
+                                           HUSK_ACTIVATION_PARAMS(.activation = HUSK_ACT_LEAKY_RELU, .slope = -0.5f),
+                                           HUSK_ACTIVATION_PARAMS(.activation = HUSK_ACT_LEAKY_RELU, .slope = 0),
+                                           HUSK_ACTIVATION_PARAMS(.activation = HUSK_ACT_GELU_TANH),
+                                           HUSK_ACTIVATION_PARAMS(.activation = HUSK_ACT_NONE)};
     for (size_t i = 0; i < sizeof each / sizeof *each; i++) {
         char name[16];
         snprintf(name, sizeof name, "between%zu", i);
@@ -125,8 +123,7 @@ static husk_value shares(const start *s)
     husk_value row = learnt(s, "r", 1, (int64_t[]){COLUMNS}), cube = learnt(s, "cube", 3, (int64_t[]){2, ROWS, 1});
     husk_value sum = binary(s, (husk_binary_params){.op = HUSK_BINARY_ADD, .alpha = 2, .beta = -3}, row, s->h);
     husk_value product = binary(s, husk_binary_defaults(HUSK_BINARY_MULTIPLY), sum, cube);
-    husk_value plain =
-        binary(s, (husk_binary_params){.op = HUSK_BINARY_ADD, .alpha = 1, .beta = 1}, product, product);
+    husk_value plain = binary(s, (husk_binary_params){.op = HUSK_BINARY_ADD, .alpha = 1, .beta = 1}, product, product);
     return binary(s, husk_binary_defaults(HUSK_BINARY_DIVIDE), plain, positive(s, row));
 }
 
@@ -134,14 +131,10 @@ static husk_value along_axes(const start *s)
 {
     husk_value x = reshape(s, s->h, 2, 3, 4);
     husk_value soft = husk_graph_softmax(s->graph, NULL, &HUSK_MAKE(husk_softmax_params, .axis = -2), x);
-    husk_value sums =
-        husk_graph_reduce(s->graph, NULL,
-                          &HUSK_REDUCE_PARAMS(.kind = HUSK_REDUCE_LOG_SUM_EXP, .axis_count = 1, .axes = {-3}),
-                          x);
-    husk_value most =
-        husk_graph_reduce(s->graph, NULL,
-                          &HUSK_REDUCE_PARAMS(.kind = HUSK_REDUCE_MAX, .axis_count = 2, .axes = {-2, -1}),
-                          soft);
+    husk_value sums = husk_graph_reduce(
+        s->graph, NULL, &HUSK_REDUCE_PARAMS(.kind = HUSK_REDUCE_LOG_SUM_EXP, .axis_count = 1, .axes = {-3}), x);
+    husk_value most = husk_graph_reduce(
+        s->graph, NULL, &HUSK_REDUCE_PARAMS(.kind = HUSK_REDUCE_MAX, .axis_count = 2, .axes = {-2, -1}), soft);
     husk_value column = husk_graph_reshape(s->graph, NULL, most, 2, (int64_t[]){2, 1});
     return binary(s, husk_binary_defaults(HUSK_BINARY_ADD),
                   husk_graph_reshape(s->graph, NULL, sums, 1, (int64_t[]){12}), column);
@@ -183,15 +176,13 @@ static husk_value loss(const start *s, husk_loss_params params, husk_value x, hu
 static husk_value weighted_labels(const start *s)
 {
     husk_value weights = positive(s, s->row);
-    husk_value entropy = loss(s, (husk_loss_params){.ignore_index = -100, .label_smoothing = 0.1f}, s->h,
-                              s->labels, weights, 0);
+    husk_value entropy =
+        loss(s, (husk_loss_params){.ignore_index = -100, .label_smoothing = 0.1f}, s->h, s->labels, weights, 0);
     husk_value logarithms =
         husk_graph_softmax(s->graph, NULL, &HUSK_MAKE(husk_softmax_params, .log = 1, .axis = -1), s->h);
-    husk_value each = loss(s,
-                           (husk_loss_params){.ignore_index = -100,
-                                              .kind = HUSK_LOSS_NEGATIVE_LOG,
-                                              .reduction = HUSK_LOSS_NONE},
-                           logarithms, s->labels, weights, 0);
+    husk_value each =
+        loss(s, (husk_loss_params){.ignore_index = -100, .kind = HUSK_LOSS_NEGATIVE_LOG, .reduction = HUSK_LOSS_NONE},
+             logarithms, s->labels, weights, 0);
     husk_value one =
         husk_graph_reshape(s->graph, NULL, husk_graph_slice(s->graph, NULL, s->h, 0, 2, 1), 1, (int64_t[]){-1});
     husk_value soft = husk_graph_softmax(s->graph, NULL, NULL, s->row); // one row, of probabilities

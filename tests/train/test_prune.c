@@ -41,8 +41,8 @@ static husk_graph *network(int64_t width, husk_optimizer_params optimizer, uint6
 
 static husk_optimizer_params adam(float rate)
 {
-    return HUSK_MAKE(husk_optimizer_params, .kind = HUSK_OPTIMIZER_ADAM, .rate = rate, .beta = 0.9,
-                     .beta2 = 0.999, .epsilon = 1e-8);
+    return HUSK_MAKE(husk_optimizer_params, .kind = HUSK_OPTIMIZER_ADAM, .rate = rate, .beta = 0.9, .beta2 = 0.999,
+                     .epsilon = 1e-8);
 }
 
 // A parameter's elements; free.
@@ -66,8 +66,7 @@ static size_t zeros_of(husk_graph *graph, const char *name, size_t *count)
     return zeros;
 }
 
-static const char *const weights[] = {"conv1.weight", "conv2.weight", "conv3.weight", "fc1.weight",
-                                      "fc2.weight"};
+static const char *const weights[] = {"conv1.weight", "conv2.weight", "conv3.weight", "fc1.weight", "fc2.weight"};
 enum { WEIGHTS = 5 };
 
 static size_t all_zeros(husk_graph *graph, size_t *elements)
@@ -316,8 +315,7 @@ END_TEST
 
 START_TEST(what_cannot_be_pruned_is_refused)
 {
-    husk_graph *graph = network(8, adam(1e-2f), 3), *raw = test_graph(HUSK_F32, 1),
-               *plain = test_graph(HUSK_F32, 1);
+    husk_graph *graph = network(8, adam(1e-2f), 3), *raw = test_graph(HUSK_F32, 1), *plain = test_graph(HUSK_F32, 1);
     test_digits_network(plain, BATCH, 8, NULL);
     test_ok_error(husk_graph_compile(plain, NULL, &error), &error);
     const char *const nobody[] = {"fc9"}, *const none[] = {NULL}, *const part[] = {"fc"};
@@ -339,16 +337,13 @@ START_TEST(what_cannot_be_pruned_is_refused)
         {graph, HUSK_PRUNE_PARAMS(.names = part, .name_count = 1), "called \"fc\""},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        ck_assert_int_eq(husk_graph_prune(wrong[i].graph, &wrong[i].params, NULL, &error),
-                         HUSK_INVALID_ARGUMENT);
-        ck_assert_msg(strncmp(error.text, "husk_graph_prune: ", 18) == 0 &&
-                          strstr(error.text, wrong[i].words),
+        ck_assert_int_eq(husk_graph_prune(wrong[i].graph, &wrong[i].params, NULL, &error), HUSK_INVALID_ARGUMENT);
+        ck_assert_msg(strncmp(error.text, "husk_graph_prune: ", 18) == 0 && strstr(error.text, wrong[i].words),
                       "\"%s\" is not in: %s", wrong[i].words, error.text);
     }
     float numbers[80] = {[70] = NAN};
     test_graph_ok(graph, husk_graph_write(graph, "conv1.weight", numbers, 72 * sizeof *numbers));
-    ck_assert_int_eq(husk_graph_prune(graph, &HUSK_PRUNE_PARAMS(.share = 0.5), NULL, &error),
-                     HUSK_INVALID_ARGUMENT);
+    ck_assert_int_eq(husk_graph_prune(graph, &HUSK_PRUNE_PARAMS(.share = 0.5), NULL, &error), HUSK_INVALID_ARGUMENT);
     ck_assert_msg(strstr(error.text, "conv1.weight holds NaN"), "%s", error.text);
     size_t count;
     ck_assert_uint_eq(zeros_of(graph, "fc1.weight", &count), 0);
@@ -406,8 +401,8 @@ START_TEST(they_stay_zero_under_every_optimizer)
             left += before[i] != 0;
             moved += before[i] != after[i];
         }
-        ck_assert_msg(moved > left * 9 / 10, "%s: %zu of %zu have moved",
-                      husk_optimizer_kind_name(kinds[k].kind), moved, left);
+        ck_assert_msg(moved > left * 9 / 10, "%s: %zu of %zu have moved", husk_optimizer_kind_name(kinds[k].kind),
+                      moved, left);
         free(before);
         free(after);
         husk_feed_release(feed);
@@ -428,15 +423,14 @@ START_TEST(masks_are_in_checkpoints)
     size_t elements, count;
     test_digits_train(graph, feed, 3);
     test_ok_error(husk_graph_save(graph, dense, &HUSK_SAVE_PARAMS(.feed = feed), &error), &error);
-    test_ok_error(husk_graph_prune(graph, &HUSK_PRUNE_PARAMS(.share = 0.6, .names = names, .name_count = 2),
-                                   NULL, &error),
-                  &error);
+    test_ok_error(
+        husk_graph_prune(graph, &HUSK_PRUNE_PARAMS(.share = 0.6, .names = names, .name_count = 2), NULL, &error),
+        &error);
     test_digits_train(graph, feed, 3);
     test_ok_error(husk_graph_save(graph, path, &HUSK_SAVE_PARAMS(.feed = feed), &error), &error);
     test_ok_error(husk_safetensors_open(path, NULL, &file, &error), &error);
     husk_safetensors_entry entry;
-    ck_assert(husk_safetensors_find(file, "husk.mask.fc1.weight", &entry) && entry.dtype == HUSK_U8 &&
-              entry.rank == 2);
+    ck_assert(husk_safetensors_find(file, "husk.mask.fc1.weight", &entry) && entry.dtype == HUSK_U8 && entry.rank == 2);
     ck_assert(husk_safetensors_find(file, "husk.mask.conv2.weight", NULL));
     ck_assert(!husk_safetensors_find(file, "husk.mask.conv1.weight", NULL));
     ck_assert(!husk_safetensors_find(file, "husk.mask.fc1.bias", NULL));
@@ -456,8 +450,7 @@ START_TEST(masks_are_in_checkpoints)
     husk_safetensors_close(file);
     const size_t zeros = all_zeros(other, &elements);
     test_ok_error(husk_safetensors_open(dense, NULL, &file, &error), &error);
-    test_ok_error(husk_graph_load(other, file, &HUSK_LOAD_PARAMS(.mode = HUSK_LOAD_WEIGHTS), NULL, &error),
-                  &error);
+    test_ok_error(husk_graph_load(other, file, &HUSK_LOAD_PARAMS(.mode = HUSK_LOAD_WEIGHTS), NULL, &error), &error);
     ck_assert_uint_eq(all_zeros(other, &elements), zeros);
     test_ok_error(husk_graph_load(other, file, NULL, NULL, &error), &error);
     ck_assert_uint_eq(all_zeros(other, &elements), 0);
@@ -504,8 +497,8 @@ START_TEST(fine_tuning_brings_the_digits_back)
         train(graph, feed, is_whole ? 1e-3f : 5e-3f, is_whole ? 20 : 4);
         const double tuned = test_digits_accuracy(graph, asked, BATCH);
         const double zeros = (double)all_zeros(graph, &elements);
-        printf("digits: %.2f%% whole; %.2f%% with %.1f%% of %zu weights pruned; %.2f%% after fine-tuning\n",
-               full, pruned, 100 * zeros / (double)elements, elements, tuned);
+        printf("digits: %.2f%% whole; %.2f%% with %.1f%% of %zu weights pruned; %.2f%% after fine-tuning\n", full,
+               pruned, 100 * zeros / (double)elements, elements, tuned);
         ck_assert(zeros == floor(params.share * (double)elements + 0.5));
         ck_assert_msg(!is_whole || (full > 98.4 && tuned >= full - 1), "%g, and tuned %g", full, tuned);
         mean_full += full / SEEDS;

@@ -54,8 +54,7 @@ static void make_quantized(husk_graph *graph, size_t wanted)
     ck_assert_uint_eq(count, wanted);
     test_ok_error(husk_graph_compile(graph, NULL, &error), &error);
     husk_load_counts counts;
-    test_ok_error(husk_graph_load(graph, file, &HUSK_LOAD_PARAMS(.mode = HUSK_LOAD_WEIGHTS), &counts, &error),
-                  &error);
+    test_ok_error(husk_graph_load(graph, file, &HUSK_LOAD_PARAMS(.mode = HUSK_LOAD_WEIGHTS), &counts, &error), &error);
     ck_assert(counts.absent == 0 && counts.unused == 0);
     husk_safetensors_close(file);
 }
@@ -97,9 +96,9 @@ typedef struct layer {
 } layer;
 
 static const layer layers[] = {
-    {"x", "y1", "conv.weight", "conv.bias", "conv", N *C *PIXELS, N *FLAT, K *C * 9, K, true, false},
-    {"y1", "y2", "fc.weight", "fc.bias", "fc", N *FLAT, N *HIDDEN, FLAT *HIDDEN, HIDDEN, false, false},
-    {"y2", "y3", "w", NULL, "product", N *HIDDEN, N *OUT, HIDDEN *OUT, OUT, false, true},
+    {"x", "y1", "conv.weight", "conv.bias", "conv", N * C * PIXELS, N * FLAT, K * C * 9, K, true, false},
+    {"y1", "y2", "fc.weight", "fc.bias", "fc", N * FLAT, N * HIDDEN, FLAT * HIDDEN, HIDDEN, false, false},
+    {"y2", "y3", "w", NULL, "product", N * HIDDEN, N * OUT, HIDDEN * OUT, OUT, false, true},
 };
 
 // Output `at` of a layer from x and w as functions of an element's number, and its channel.
@@ -113,8 +112,7 @@ static double sum_of(const layer *l, const double *x, const double *w, size_t at
             sum += x[row * inner + i] * w[l->is_kn ? i * (size_t)l->outputs + column : column * inner + i];
         return sum;
     }
-    const int n = (int)at / FLAT, k = (int)at / PIXELS % K, row = (int)at / SIDE % SIDE,
-              column = (int)at % SIDE;
+    const int n = (int)at / FLAT, k = (int)at / PIXELS % K, row = (int)at / SIDE % SIDE, column = (int)at % SIDE;
     *channel = k;
     for (int c = 0; c < C; c++)
         for (int r = 0; r < 9; r++) {
@@ -126,8 +124,7 @@ static double sum_of(const layer *l, const double *x, const double *w, size_t at
 }
 
 // What the network of eight bits computes in a layer, from what it read, by the formulas.
-static void check_layer(husk_graph *plain, husk_graph *quantized, const layer *l, const float *low,
-                        const float *high)
+static void check_layer(husk_graph *plain, husk_graph *quantized, const layer *l, const float *low, const float *high)
 {
     float *x = read_values(quantized, l->x, l->count_x), *y = read_values(quantized, l->y, l->count_y);
     float *w = read_values(plain, l->weight, l->count_w), bias[16] = {0}, scales[16] = {0};
@@ -147,8 +144,8 @@ static void check_layer(husk_graph *plain, husk_graph *quantized, const layer *l
         const double sum = sum_of(l, qx, qw, i, &channel);
         double wanted = (double)scale * (double)(scales[channel] / 127) * sum + (double)bias[channel];
         wanted = l->is_conv ? fmax(wanted, 0) : wanted;
-        ck_assert_msg(fabs((double)y[i] - wanted) <= 2e-6 * (1 + fabs(wanted)),
-                      "%s[%zu]: %.9g, by the formula %.9g", l->y, i, (double)y[i], wanted);
+        ck_assert_msg(fabs((double)y[i] - wanted) <= 2e-6 * (1 + fabs(wanted)), "%s[%zu]: %.9g, by the formula %.9g",
+                      l->y, i, (double)y[i], wanted);
     }
     free(x);
     free(y);
@@ -196,8 +193,8 @@ END_TEST
 static void refused(husk_status status, const char *call, const char *words)
 {
     ck_assert_int_eq(status, HUSK_INVALID_ARGUMENT);
-    ck_assert_msg(strncmp(error.text, call, strlen(call)) == 0 && strstr(error.text, words),
-                  "\"%s\" is not in: %s", words, error.text);
+    ck_assert_msg(strncmp(error.text, call, strlen(call)) == 0 && strstr(error.text, words), "\"%s\" is not in: %s",
+                  words, error.text);
 }
 
 static husk_value pool_alone(husk_graph *graph)
@@ -220,8 +217,7 @@ static void rewrite(const char *name, const husk_safetensors_item *instead)
         void *host = malloc(e.bytes);
         test_ok_error(husk_safetensors_read(file, e.name, host, e.bytes, &error), &error);
         items[count++] =
-            (husk_safetensors_item){e.name, host,
-                                    husk_tensor_make(NULL, (husk_dtype)e.dtype, e.rank, e.shape)};
+            (husk_safetensors_item){e.name, host, husk_tensor_make(NULL, (husk_dtype)e.dtype, e.rank, e.shape)};
     }
     const size_t own = count;
     if (instead)
@@ -234,43 +230,34 @@ static void rewrite(const char *name, const husk_safetensors_item *instead)
 
 START_TEST(what_cannot_be_quantized_is_refused)
 {
-    husk_graph *plain = test_graph(HUSK_F32, 3), *empty = test_graph(HUSK_F32, 3),
-               *other = test_graph(HUSK_F32, 3);
+    husk_graph *plain = test_graph(HUSK_F32, 3), *empty = test_graph(HUSK_F32, 3), *other = test_graph(HUSK_F32, 3);
     husk_calibration *calibration;
     build(plain);
-    refused(husk_calibration_create(NULL, &calibration, &error),
-            "husk_calibration_create: ", "graph: it is NULL");
-    refused(husk_calibration_create(plain, NULL, &error),
-            "husk_calibration_create: ", "calibration: it is NULL");
-    refused(husk_calibration_create(plain, &calibration, &error),
-            "husk_calibration_create: ", "not compiled");
+    refused(husk_calibration_create(NULL, &calibration, &error), "husk_calibration_create: ", "graph: it is NULL");
+    refused(husk_calibration_create(plain, NULL, &error), "husk_calibration_create: ", "calibration: it is NULL");
+    refused(husk_calibration_create(plain, &calibration, &error), "husk_calibration_create: ", "not compiled");
     test_ok_error(husk_graph_compile(plain, NULL, &error), &error);
     husk_graph_output(empty, "y", pool_alone(empty));
     test_ok_error(husk_graph_compile(empty, NULL, &error), &error);
-    refused(husk_calibration_create(empty, &calibration, &error),
-            "husk_calibration_create: ", "no convolution");
+    refused(husk_calibration_create(empty, &calibration, &error), "husk_calibration_create: ", "no convolution");
     ck_assert_ptr_null(calibration);
     husk_calibration_release(NULL);
     calibration = calibrated(plain);
-    refused(husk_calibration_save(calibration, path, &error),
-            "husk_calibration_save: ", "nothing was observed");
+    refused(husk_calibration_save(calibration, path, &error), "husk_calibration_save: ", "nothing was observed");
     refused(husk_calibration_observe(NULL, &error), "husk_calibration_observe: ", "it is NULL");
     float wrong[N * C * PIXELS] = {[7] = NAN};
     for (int i = 0; i < 2; i++) {
         wrong[7] = i ? INFINITY : NAN;
         test_graph_ok(plain, husk_graph_write(plain, "x", wrong, sizeof wrong));
-        refused(husk_calibration_observe(calibration, &error),
-                "husk_calibration_observe: ", "conv: what it reads");
+        refused(husk_calibration_observe(calibration, &error), "husk_calibration_observe: ", "conv: what it reads");
     }
-    refused(husk_calibration_save(calibration, path, &error),
-            "husk_calibration_save: ", "nothing was observed");
+    refused(husk_calibration_save(calibration, path, &error), "husk_calibration_save: ", "nothing was observed");
     test_fill_input(plain, "x", 20, 0);
     test_ok_error(husk_calibration_observe(calibration, &error), &error);
     refused(husk_calibration_save(calibration, NULL, &error), "husk_calibration_save: ", "path: it is NULL");
     refused(husk_calibration_save(NULL, path, &error), "husk_calibration_save: ", "calibration: it is NULL");
     husk_status status = husk_calibration_save(calibration, "/tmp/husk-no-such-folder/x", &error);
-    ck_assert_msg(status == HUSK_IO && strncmp(error.text, "husk_calibration_save: /tmp", 27) == 0, "%s",
-                  error.text);
+    ck_assert_msg(status == HUSK_IO && strncmp(error.text, "husk_calibration_save: /tmp", 27) == 0, "%s", error.text);
 
     // The file: of which each is wrong once.
     static const float zero = 0, two[2] = {1, 1};
@@ -304,8 +291,7 @@ START_TEST(what_cannot_be_quantized_is_refused)
     }
     test_ok_error(husk_graph_save(plain, path, &HUSK_SAVE_PARAMS(.weights_only = 1), &error), &error);
     file = opened();
-    refused(husk_graph_quantize(other, file, NULL, &error), "husk_graph_quantize: /tmp",
-            "no weights of eight bits");
+    refused(husk_graph_quantize(other, file, NULL, &error), "husk_graph_quantize: /tmp", "no weights of eight bits");
     husk_safetensors_close(file);
     test_ok_error(husk_calibration_save(calibration, path, &error), &error);
     file = opened();
@@ -332,8 +318,7 @@ START_TEST(what_cannot_be_quantized_is_refused)
     test_ok_error(husk_graph_quantize(other, file, &count, &error), &error);
     ck_assert_uint_eq(count, 2);
     refused(husk_graph_quantize(other, file, NULL, &error), "husk_graph_quantize: ", "quantized already");
-    husk_value loss =
-        husk_graph_reduce(other, "loss", NULL, husk_graph_input(other, "z", HUSK_F32, 1, (int64_t[]){3}));
+    husk_value loss = husk_graph_reduce(other, "loss", NULL, husk_graph_input(other, "z", HUSK_F32, 1, (int64_t[]){3}));
     refused(husk_graph_compile(other, &HUSK_GRAPH_OPTIONS(.loss = loss), &error),
             "husk_graph_compile: ", "a quantized graph is for evaluation alone");
     husk_safetensors_close(file);
@@ -387,8 +372,8 @@ START_TEST(another_calibration_is_refused)
     refused_load(quantized, "its conv.input_scale is ");
 
     // Its weights, while inputs are quantized as they were.
-    static const char *const inputs[] = {"conv.input_scale",   "conv.input_zero",     "fc.input_scale",
-                                         "fc.input_zero",      "product.input_scale", "product.input_zero"};
+    static const char *const inputs[] = {"conv.input_scale", "conv.input_zero",     "fc.input_scale",
+                                         "fc.input_zero",    "product.input_scale", "product.input_zero"};
     husk_safetensors *file = opened();
     husk_load_params params = HUSK_LOAD_PARAMS(.mode = HUSK_LOAD_WEIGHTS, .except = inputs, .except_count = 6);
     test_ok_error(husk_graph_load(quantized, file, &params, NULL, &error), &error);
@@ -521,9 +506,8 @@ START_TEST(a_quarter_of_the_size_knows_the_digits)
                      after = test_digits_accuracy(small, asked, BATCH);
         const double file = (double)small_file / (double)large_file,
                      memory = (double)small_memory.parameters / (double)large_memory.parameters;
-        printf(
-            "digits: %.2f%% in f32, %.2f%% in eight bits; %.1f%% of the parameters' memory, %.1f%% of the file\n",
-            before, after, 100 * memory, 100 * file);
+        printf("digits: %.2f%% in f32, %.2f%% in eight bits; %.1f%% of the parameters' memory, %.1f%% of the file\n",
+               before, after, 100 * memory, 100 * file);
         ck_assert(before > (is_whole ? 98 : 93));
         ck_assert_msg(after >= before - 1, "%g is far from %g", after, before);
         ck_assert(!is_whole || (memory < 0.27 && file < 0.27));

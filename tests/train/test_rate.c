@@ -15,8 +15,7 @@ struct golden_rate {
     golden_array milestones, rates;
 };
 
-static golden_table golden_rate =
-    GOLDEN_TABLE("rate", "rate", struct golden_rate, GOLDEN_RATE, milestones, rates);
+static golden_table golden_rate = GOLDEN_TABLE("rate", "rate", struct golden_rate, GOLDEN_RATE, milestones, rates);
 
 struct golden_plateau {
     husk_plateau_params params;
@@ -31,8 +30,8 @@ static husk_error error;
 // Doubles by other orders of operations: a few roundings. PyTorch goes from rate to rate, hence up to 30 of them.
 static void same(double is, double wanted, const char *what, uint64_t step)
 {
-    ck_assert_msg(fabs(is - wanted) <= 1e-14, "%s at %llu: %.17g, not %.17g", what, (unsigned long long)step,
-                  is, wanted);
+    ck_assert_msg(fabs(is - wanted) <= 1e-14, "%s at %llu: %.17g, not %.17g", what, (unsigned long long)step, is,
+                  wanted);
 }
 
 START_TEST(schedules_are_pytorchs)
@@ -58,8 +57,7 @@ START_TEST(schedules_are_pytorchs)
         }
     }
     for (int kind = 0; kind <= HUSK_RATE_ONE_CYCLE; kind++)
-        ck_assert_msg(seen[kind], "%s has no numbers of PyTorch's",
-                      husk_rate_kind_name((husk_rate_kind)kind));
+        ck_assert_msg(seen[kind], "%s has no numbers of PyTorch's", husk_rate_kind_name((husk_rate_kind)kind));
 }
 END_TEST
 
@@ -79,8 +77,7 @@ START_TEST(ends_and_defaults_are_as_documented)
         {RATE(.kind = HUSK_RATE_CONSTANT), 7, 0.5},
         {RATE(.kind = HUSK_RATE_STEP, .steps = 10, .factor = 0.1), 25, 0.005},
         {RATE(.kind = HUSK_RATE_STEP, .steps = 1, .factor = 0.1), far, 0},
-        {RATE(.kind = HUSK_RATE_MULTI_STEP, .milestones = early, .milestone_count = 2, .factor = 0.1), 0,
-         0.05},
+        {RATE(.kind = HUSK_RATE_MULTI_STEP, .milestones = early, .milestone_count = 2, .factor = 0.1), 0, 0.05},
         {RATE(.kind = HUSK_RATE_EXPONENTIAL, .factor = 0.95, .steps = 1), 2, 0.5 * 0.95 * 0.95},
         {RATE(.kind = HUSK_RATE_EXPONENTIAL, .factor = 0.25, .steps = 10), 5, 0.25},
         {RATE(.kind = HUSK_RATE_POLYNOMIAL, .steps = 8, .end_rate = 0.1, .power = 1), 2, 0.4},
@@ -91,14 +88,10 @@ START_TEST(ends_and_defaults_are_as_documented)
         {RATE(.kind = HUSK_RATE_COSINE_RESTARTS, .steps = 4, .growth = 1), 4000002, 0.25},
         {RATE(.kind = HUSK_RATE_COSINE_RESTARTS, .steps = 4, .growth = 2), 4 + 8 + 16, 0.5},
         {RATE(.kind = HUSK_RATE_COSINE_RESTARTS, .steps = 4, .growth = 2), 4 + 8 + 16 + 16, 0.25},
-        {RATE(.kind = HUSK_RATE_ONE_CYCLE, .steps = 100, .start_rate = 0.02, .end_rate = 2e-6, .rise = 0.3),
-         0, 0.02},
-        {RATE(.kind = HUSK_RATE_ONE_CYCLE, .steps = 100, .start_rate = 0.02, .end_rate = 2e-6, .rise = 0.3),
-         29, 0.5},
-        {RATE(.kind = HUSK_RATE_ONE_CYCLE, .steps = 100, .start_rate = 0.02, .end_rate = 2e-6, .rise = 0.3),
-         99, 2e-6},
-        {RATE(.kind = HUSK_RATE_ONE_CYCLE, .steps = 100, .start_rate = 0.02, .end_rate = 2e-6, .rise = 0.3),
-         far, 2e-6},
+        {RATE(.kind = HUSK_RATE_ONE_CYCLE, .steps = 100, .start_rate = 0.02, .end_rate = 2e-6, .rise = 0.3), 0, 0.02},
+        {RATE(.kind = HUSK_RATE_ONE_CYCLE, .steps = 100, .start_rate = 0.02, .end_rate = 2e-6, .rise = 0.3), 29, 0.5},
+        {RATE(.kind = HUSK_RATE_ONE_CYCLE, .steps = 100, .start_rate = 0.02, .end_rate = 2e-6, .rise = 0.3), 99, 2e-6},
+        {RATE(.kind = HUSK_RATE_ONE_CYCLE, .steps = 100, .start_rate = 0.02, .end_rate = 2e-6, .rise = 0.3), far, 2e-6},
         {RATE(.kind = HUSK_RATE_CONSTANT, .warmup = 4), 0, 0},
         {RATE(.kind = HUSK_RATE_CONSTANT, .warmup = 4), 1, 0.125},
         {RATE(.kind = HUSK_RATE_CONSTANT, .warmup = 4, .warmup_rate = 0.1), 2, 0.3},
@@ -137,14 +130,11 @@ START_TEST(wrong_schedules_are_refused)
         {HUSK_MAKE(husk_rate_params, .rate = NAN), "rate is nan"},
         {RATE(.kind = HUSK_RATE_STEP, .factor = 0.1), "step needs steps"},
         {RATE(.kind = HUSK_RATE_COSINE), "cosine needs steps"},
-        {RATE(.kind = HUSK_RATE_ONE_CYCLE, .start_rate = 0.02, .end_rate = 2e-6, .rise = 0.3),
-         "one_cycle needs steps"},
-        {RATE(.kind = HUSK_RATE_STEP, .steps = 1, .factor = -0.5),
-         "factor is -0.5; it has to be finite and above 0"},
+        {RATE(.kind = HUSK_RATE_ONE_CYCLE, .start_rate = 0.02, .end_rate = 2e-6, .rise = 0.3), "one_cycle needs steps"},
+        {RATE(.kind = HUSK_RATE_STEP, .steps = 1, .factor = -0.5), "factor is -0.5; it has to be finite and above 0"},
         {RATE(.kind = HUSK_RATE_EXPONENTIAL, .factor = INFINITY, .steps = 1), "factor is inf"},
         {RATE(.kind = HUSK_RATE_COSINE, .steps = 1, .end_rate = -2), "end_rate is -2"},
-        {RATE(.kind = HUSK_RATE_POLYNOMIAL, .steps = 1, .power = -1),
-         "power is -1; it has to be finite and above 0"},
+        {RATE(.kind = HUSK_RATE_POLYNOMIAL, .steps = 1, .power = -1), "power is -1; it has to be finite and above 0"},
         {RATE(.kind = HUSK_RATE_MULTI_STEP, .factor = 0.1), "multi_step needs milestones"},
         {RATE(.kind = HUSK_RATE_MULTI_STEP, .milestones = falling, .milestone_count = 2, .factor = 0.1),
          "milestones have to rise; number 1 is 4, behind 4"},
@@ -164,8 +154,7 @@ START_TEST(wrong_schedules_are_refused)
     test_refused_error(husk_rate_at(NULL, 0, &rate, &error), &error, HUSK_INVALID_ARGUMENT,
                        "husk_rate_at: params: it is NULL");
     ck_assert(rate == 17);
-    test_refused_error(husk_rate_at(&RATE(0), 0, NULL, &error), &error, HUSK_INVALID_ARGUMENT,
-                       "rate: it is NULL");
+    test_refused_error(husk_rate_at(&RATE(0), 0, NULL, &error), &error, HUSK_INVALID_ARGUMENT, "rate: it is NULL");
     ck_assert_int_eq(husk_rate_at(NULL, 0, NULL, NULL), HUSK_INVALID_ARGUMENT);
 }
 END_TEST
@@ -229,8 +218,8 @@ START_TEST(wrong_plateaus_are_refused)
     };
     husk_plateau plateau = {0}, zeros = {0};
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++)
-        test_refused_error(husk_plateau_step(&refused[i].params, &plateau, 1, &error), &error,
-                           HUSK_INVALID_ARGUMENT, refused[i].text);
+        test_refused_error(husk_plateau_step(&refused[i].params, &plateau, 1, &error), &error, HUSK_INVALID_ARGUMENT,
+                           refused[i].text);
     test_refused_error(husk_plateau_step(NULL, &plateau, 1, &error), &error, HUSK_INVALID_ARGUMENT,
                        "params: it is NULL");
     test_refused_error(husk_plateau_step(&HUSK_PLATEAU_PARAMS(.rate = 1), NULL, 1, &error), &error,
@@ -250,13 +239,10 @@ START_TEST(wrong_plateaus_are_refused)
         test_refused_error(husk_plateau_load(texts[i], &plateau, &error), &error, HUSK_INVALID_ARGUMENT,
                            texts[i] ? "it is not \"plateau\" and 6 hexadecimal numbers" : "text: it is NULL");
     ck_assert(memcmp(&plateau, &zeros, sizeof zeros) == 0);
-    test_refused_error(husk_plateau_load(texts[3], NULL, &error), &error, HUSK_INVALID_ARGUMENT,
-                       "plateau: it is NULL");
+    test_refused_error(husk_plateau_load(texts[3], NULL, &error), &error, HUSK_INVALID_ARGUMENT, "plateau: it is NULL");
     char text[HUSK_STATE_TEXT];
-    test_refused_error(husk_plateau_save(NULL, text, &error), &error, HUSK_INVALID_ARGUMENT,
-                       "plateau: it is NULL");
-    test_refused_error(husk_plateau_save(&plateau, NULL, &error), &error, HUSK_INVALID_ARGUMENT,
-                       "text: it is NULL");
+    test_refused_error(husk_plateau_save(NULL, text, &error), &error, HUSK_INVALID_ARGUMENT, "plateau: it is NULL");
+    test_refused_error(husk_plateau_save(&plateau, NULL, &error), &error, HUSK_INVALID_ARGUMENT, "text: it is NULL");
 }
 END_TEST
 
@@ -329,12 +315,11 @@ START_TEST(gradients_are_clipped_by_value_and_then_by_norm)
     ck_assert(fabs(w[0] - 2 / sqrt(5)) < 1e-6 && fabs(w[1] + 1 / sqrt(5)) < 1e-6);
     husk_graph_release(graph);
     graph = test_graph(HUSK_F32, 1);
-    husk_graph_output(graph, "y",
-                      husk_graph_copy(graph, NULL, husk_graph_input(graph, "x", HUSK_F32, 0, NULL)));
+    husk_graph_output(graph, "y", husk_graph_copy(graph, NULL, husk_graph_input(graph, "x", HUSK_F32, 0, NULL)));
     const float wrong[] = {-1, NAN};
     for (int i = 0; i < 2; i++)
-        test_refused_error(husk_graph_compile(graph, &HUSK_GRAPH_OPTIONS(.clip_value = wrong[i]), &error),
-                           &error, HUSK_INVALID_ARGUMENT, "clip_value must not be negative");
+        test_refused_error(husk_graph_compile(graph, &HUSK_GRAPH_OPTIONS(.clip_value = wrong[i]), &error), &error,
+                           HUSK_INVALID_ARGUMENT, "clip_value must not be negative");
     husk_graph_release(graph);
 }
 END_TEST

@@ -43,8 +43,7 @@ START_TEST(files)
     const char *const nobody[] = {"/nowhere/at/all", NULL};
     FAILS(husk_idx_read(NULL, &one, &error), "husk_idx_read: path: it is NULL");
     FAILS(husk_idx_read(path, NULL, &error), "husk_idx_read: array: it is NULL");
-    FAILS_WITH(HUSK_IO, husk_idx_read("/nowhere/with\na line", &one, &error),
-               "husk_idx_read: /nowhere/with?a line: ");
+    FAILS_WITH(HUSK_IO, husk_idx_read("/nowhere/with\na line", &one, &error), "husk_idx_read: /nowhere/with?a line: ");
     FAILS(husk_cifar10_read(NULL, 1, &one, &other, &error), "husk_cifar10_read: paths: it is NULL");
     FAILS(husk_cifar10_read(nobody, 0, &one, &other, &error), "husk_cifar10_read: count: it is 0");
     FAILS(husk_cifar10_read(nobody, 1, NULL, &other, &error), "husk_cifar10_read: images, labels: NULL");
@@ -66,8 +65,8 @@ START_TEST(texts)
     husk_vocabulary *words = NULL, *bytes = NULL, *none = (husk_vocabulary *)&error;
     husk_array text = array_of(HUSK_U8, 1, (int64_t[]){3}, "abc"),
                flat = array_of(HUSK_U8, 2, (int64_t[]){1, 3}, "abc"),
-               wide = array_of(HUSK_I32, 1, (int64_t[]){1}, &(int32_t){7}), empty = {.dtype = HUSK_U8, .rank = 1},
-               ids, labels;
+               wide = array_of(HUSK_I32, 1, (int64_t[]){1}, &(int32_t){7}), empty = {.dtype = HUSK_U8, .rank = 1}, ids,
+               labels;
     int32_t id[2];
     FAILS(husk_corpus_create(NULL, &error), "husk_corpus_create: corpus: it is NULL");
     FAILS(husk_corpus_read_folder(NULL, NULL, 0, &folders, &error), "husk_corpus_read_folder: path: it is NULL");
@@ -101,8 +100,7 @@ START_TEST(texts)
     FAILS(husk_vocabulary_load(&text, NULL, &error), "husk_vocabulary_load: vocabulary: it is NULL");
     test_ok_error(husk_vocabulary_create_words(corpus, 9, &words, &error), &error);
     test_ok_error(husk_vocabulary_create_bytes(&text, &bytes, &error), &error);
-    ck_assert(husk_vocabulary_size(NULL) == 0 && husk_vocabulary_size(words) == 5 &&
-              husk_vocabulary_size(bytes) == 3);
+    ck_assert(husk_vocabulary_size(NULL) == 0 && husk_vocabulary_size(words) == 5 && husk_vocabulary_size(bytes) == 3);
     ck_assert(husk_vocabulary_find(words, "dogs", 4) > HUSK_WORD_UNKNOWN);
     ck_assert(husk_vocabulary_find(bytes, "ab", 2) == -1 && husk_vocabulary_find(bytes, "c", 1) == 2);
     FAILS(husk_vocabulary_save(NULL, &ids, &error), "husk_vocabulary_save: vocabulary: it is NULL");
@@ -120,8 +118,7 @@ START_TEST(texts)
     ck_assert(!ids.data && !labels.data);
     FAILS(husk_vocabulary_encode_words(NULL, "a", 1, 2, id, &error),
           "husk_vocabulary_encode_words: vocabulary: it is not");
-    FAILS(husk_vocabulary_encode_words(words, "a", 1, 0, id, &error),
-          "husk_vocabulary_encode_words: length: it is 0");
+    FAILS(husk_vocabulary_encode_words(words, "a", 1, 0, id, &error), "husk_vocabulary_encode_words: length: it is 0");
     FAILS(husk_vocabulary_encode_words(words, NULL, 1, 2, id, &error),
           "husk_vocabulary_encode_words: text: it is NULL");
     FAILS(husk_vocabulary_encode_words(words, "a", 1, 2, NULL, &error),
@@ -175,8 +172,7 @@ START_TEST(datasets)
     FAILS(husk_dataset_create(&unsure, NULL, NULL, &made, &error),
           "husk_dataset_create: inputs: its bytes are not those");
     FAILS(husk_dataset_create_windows(NULL, 2, NULL, &text, &error), "husk_dataset_create_windows: text: it is NULL");
-    FAILS(husk_dataset_create_windows(&ids, 2, NULL, NULL, &error),
-          "husk_dataset_create_windows: dataset: it is NULL");
+    FAILS(husk_dataset_create_windows(&ids, 2, NULL, NULL, &error), "husk_dataset_create_windows: dataset: it is NULL");
     FAILS(husk_dataset_create_windows(&ids, 2, &wrong[1], &text, &error),
           "husk_dataset_create_windows: params: classes");
     FAILS(husk_dataset_create_windows(&odd, 2, NULL, &text, &error), "husk_dataset_create_windows: text: its dtype");
@@ -205,8 +201,7 @@ START_TEST(datasets)
         FAILS(husk_dataset_read(made, ranges[i][0], ranges[i][1], mean, NULL, &error), "husk_dataset_read: ");
         FAILS(husk_dataset_part(made, ranges[i][0], ranges[i][1], &one, &error), "husk_dataset_part: ");
     }
-    FAILS(husk_dataset_statistics(NULL, 1, 1, mean, deviation, &error),
-          "husk_dataset_statistics: dataset: it is NULL");
+    FAILS(husk_dataset_statistics(NULL, 1, 1, mean, deviation, &error), "husk_dataset_statistics: dataset: it is NULL");
     FAILS(husk_dataset_statistics(made, 1, 1, NULL, deviation, &error), "husk_dataset_statistics: mean: it is NULL");
     FAILS(husk_dataset_statistics(made, 1, 1, mean, NULL, &error), "husk_dataset_statistics: deviation: it is NULL");
     FAILS(husk_dataset_statistics(text, 1, 1, mean, deviation, &error),
@@ -219,8 +214,7 @@ START_TEST(datasets)
     // Parts of nothing are parts.
     test_ok_error(husk_dataset_read(made, 2, 0, NULL, NULL, &error), &error);
     test_ok_error(husk_dataset_part(made, 2, 0, &one, &error), &error);
-    FAILS(husk_dataset_statistics(one, 1, 1, mean, deviation, &error),
-          "husk_dataset_statistics: dataset: it is empty");
+    FAILS(husk_dataset_statistics(one, 1, 1, mean, deviation, &error), "husk_dataset_statistics: dataset: it is empty");
     husk_dataset_release(one);
     test_ok_error(husk_dataset_split(made, 0, 1, &one, &two, &error), &error);
     ck_assert(husk_dataset_count(one) == 0 && husk_dataset_count(two) == 2);
@@ -252,10 +246,9 @@ START_TEST(feeds)
     FAILS(husk_feed_create(test_context(), NULL, &params, &feed, &error), "husk_feed_create: dataset: it is NULL");
     FAILS(husk_feed_create(test_context(), words, NULL, &feed, &error), "husk_feed_create: params: it is NULL");
     FAILS(husk_feed_create(test_context(), words, &params, NULL, &error), "husk_feed_create: feed: it is NULL");
-    const husk_feed_params of_ids[] = {HUSK_FEED_PARAMS(.batch = 2, .channels = 1),
-                                       HUSK_FEED_PARAMS(.batch = 2, .scale = 2),
-                                       HUSK_FEED_PARAMS(.batch = 2, .flip = 1),
-                                       HUSK_FEED_PARAMS(.batch = 2, .shift = 1)};
+    const husk_feed_params of_ids[] = {
+        HUSK_FEED_PARAMS(.batch = 2, .channels = 1), HUSK_FEED_PARAMS(.batch = 2, .scale = 2),
+        HUSK_FEED_PARAMS(.batch = 2, .flip = 1), HUSK_FEED_PARAMS(.batch = 2, .shift = 1)};
     for (size_t i = 0; i < sizeof of_ids / sizeof *of_ids; i++)
         FAILS(husk_feed_create(test_context(), words, &of_ids[i], &feed, &error),
               "husk_feed_create: params: scale, channels, flip, shift: the dataset's inputs are ids and not numbers");
@@ -362,8 +355,7 @@ START_TEST(around_the_steps)
     double rate = 7;
     int64_t counts[4];
     FAILS(husk_rate_at(NULL, 0, &rate, &error), "husk_rate_at: params: it is NULL");
-    FAILS(husk_rate_at(&HUSK_MAKE(husk_rate_params, .rate = 1), 0, NULL, &error),
-          "husk_rate_at: rate: it is NULL");
+    FAILS(husk_rate_at(&HUSK_MAKE(husk_rate_params, .rate = 1), 0, NULL, &error), "husk_rate_at: rate: it is NULL");
     FAILS(husk_rate_at(&(husk_rate_params){.size = 1}, 0, &rate, &error), "husk_rate_at: params: size is 1");
 #define RATE(words, ...)                                                             \
     FAILS(husk_rate_at(&HUSK_MAKE(husk_rate_params, __VA_ARGS__), 0, &rate, &error), \
@@ -449,8 +441,8 @@ START_TEST(initializers)
           "husk_initializer_fill: shape: a rank of 0 to 8");
     FAILS(husk_initializer_fill(NULL, 0, "w", 0, NULL, NULL, &error), "husk_initializer_fill: values: it is NULL");
     ck_assert(value == 7);
-    ck_assert(!husk_initializer_fill(&HUSK_INITIALIZER(.kind = HUSK_INITIALIZER_HE_UNIFORM), 0, "w", 0, NULL, &value,
-                                     NULL));
+    ck_assert(
+        !husk_initializer_fill(&HUSK_INITIALIZER(.kind = HUSK_INITIALIZER_HE_UNIFORM), 0, "w", 0, NULL, &value, NULL));
     ck_assert(fabs(value) <= sqrt(6)); // a scalar is fed by one
 }
 END_TEST

@@ -164,13 +164,13 @@ START_TEST(names)
     REFUSED((husk_graph_parameter(g, "fc.bias", 0, NULL, NULL),
              husk_graph_linear(g, "fc", &HUSK_LINEAR_LAYER(.outputs = 2), x)),
             "husk_graph_linear: fc: name: there is a value fc.bias already");
-    REFUSED((husk_graph_parameter(g, "n.running_mean", 0, NULL, NULL),
-             husk_graph_norm_layer(g, "n",
-                                   &HUSK_NORM_LAYER(.params = &HUSK_MAKE(husk_norm_params,
-                                                                         .kind = HUSK_NORM_BATCH, .axis = -1,
-                                                                         .epsilon = 1e-5f, .momentum = 0.1f)),
-                                   x)),
-            "husk_graph_norm_layer: n: name: there is a value n.running_mean already");
+    REFUSED(
+        (husk_graph_parameter(g, "n.running_mean", 0, NULL, NULL),
+         husk_graph_norm_layer(g, "n",
+                               &HUSK_NORM_LAYER(.params = &HUSK_MAKE(husk_norm_params, .kind = HUSK_NORM_BATCH,
+                                                                     .axis = -1, .epsilon = 1e-5f, .momentum = 0.1f)),
+                               x)),
+        "husk_graph_norm_layer: n: name: there is a value n.running_mean already");
     REFUSED_VOID(husk_graph_output(g, NULL, x), "husk_graph_output: name: it is NULL");
     REFUSED_VOID(husk_graph_output(g, long_name, x), "husk_graph_output: name: it has to have 1 to 200 characters");
     REFUSED_VOID(husk_graph_output(g, "w", x),
@@ -198,8 +198,7 @@ END_TEST
 START_TEST(values_from_outside)
 {
     static const int64_t huge[] = {INT64_C(1) << 31, INT64_C(1) << 31, 16};
-    husk_initializer bad = HUSK_INITIALIZER(.kind = HUSK_INITIALIZER_UNIFORM, .spread = -1), off = bad,
-                     short_one = {0};
+    husk_initializer bad = HUSK_INITIALIZER(.kind = HUSK_INITIALIZER_UNIFORM, .spread = -1), off = bad, short_one = {0};
     off.kind = (husk_initializer_kind)99;
     REFUSED(husk_graph_input(g, "i", HUSK_F16, 0, NULL),
             "husk_graph_input: i: dtype: f16 is neither the graph's, f32, nor i32, i64 or u8");
@@ -212,8 +211,7 @@ START_TEST(values_from_outside)
     REFUSED(husk_graph_input(g, "i", HUSK_F32, 3, huge), "husk_graph_input: i: shape: there are too many elements");
     REFUSED(husk_graph_parameter(g, "p", 1, (int64_t[]){-1}, NULL),
             "husk_graph_parameter: p: shape: dimension 0 is -1");
-    REFUSED(husk_graph_parameter(g, "p", 3, huge, NULL),
-            "husk_graph_parameter: p: shape: there are too many elements");
+    REFUSED(husk_graph_parameter(g, "p", 3, huge, NULL), "husk_graph_parameter: p: shape: there are too many elements");
     REFUSED(husk_graph_parameter(g, "p", 0, NULL, &bad),
             "husk_graph_parameter: p: initializer: spread and gain must not be negative");
     REFUSED(husk_graph_parameter(g, "p", 0, NULL, &off),
@@ -301,8 +299,7 @@ START_TEST(products)
     REFUSED(husk_graph_conv(g, "c", NULL, image, labels, none), "husk_graph_conv: c: w: its dtype is i32");
     REFUSED(husk_graph_conv(g, "c", NULL, x, w, none), "husk_graph_conv: c: x: ");
     REFUSED(husk_graph_conv(g, "c", NULL, image, square, none), "husk_graph_conv: c: w: ");
-    REFUSED(husk_graph_conv(g, "c", &conv, image, w, row),
-            "husk_graph_conv: c: bias: its shape is [6]; [4] is wanted");
+    REFUSED(husk_graph_conv(g, "c", &conv, image, w, row), "husk_graph_conv: c: bias: its shape is [6]; [4] is wanted");
     REFUSED(husk_graph_conv(g, "c", &conv, image, w, x),
             "husk_graph_conv: c: bias: its shape is [4, 6]; [4] is wanted");
     REFUSED(husk_graph_conv(g, "c", &conv, image, w, labels), "husk_graph_conv: c: bias: its dtype is i32");
@@ -352,8 +349,7 @@ START_TEST(what_is_done_to_each_element)
     REFUSED(husk_graph_binary(g, "b", NULL, x, none), "husk_graph_binary: b: b: it is HUSK_NO_VALUE");
     REFUSED(husk_graph_binary(g, "b", NULL, x, labels), "husk_graph_binary: b: b: its dtype is i32");
     REFUSED(husk_graph_binary(g, "b", NULL, x, NEW(4)), "husk_graph_binary: b: b: its shape is [4]");
-    REFUSED(husk_graph_binary(g, "b",
-                              &HUSK_MAKE(husk_binary_params, .op = (husk_binary_op)99, .alpha = 1, .beta = 1),
+    REFUSED(husk_graph_binary(g, "b", &HUSK_MAKE(husk_binary_params, .op = (husk_binary_op)99, .alpha = 1, .beta = 1),
                               x, x),
             "husk_graph_binary: b: params: op 99 does not exist");
     REFUSED(husk_graph_binary(g, "b", &(husk_binary_params){.size = 1}, x, x),
@@ -372,8 +368,7 @@ START_TEST(what_is_done_to_each_element)
             "husk_graph_softmax: s: params: axis is -1, must be 0 to -1: x has 0");
     REFUSED(husk_graph_softmax(g, "s", &HUSK_MAKE(husk_softmax_params, .axis = 2), x),
             "husk_graph_softmax: s: params: axis is 2, must be -2 to 1: x has 2 dimensions");
-    REFUSED(husk_graph_reduce(g, "r", &(husk_reduce_params){.size = 1}, x),
-            "husk_graph_reduce: r: params: size is 1");
+    REFUSED(husk_graph_reduce(g, "r", &(husk_reduce_params){.size = 1}, x), "husk_graph_reduce: r: params: size is 1");
     REFUSED(husk_graph_reduce(g, "r", NULL, none), "husk_graph_reduce: r: x: it is HUSK_NO_VALUE");
     REFUSED(husk_graph_reduce(g, "r", &HUSK_REDUCE_PARAMS(.kind = (husk_reduce_kind)99), x),
             "husk_graph_reduce: r: params: kind 99 does not exist");
@@ -384,8 +379,7 @@ START_TEST(what_is_done_to_each_element)
     REFUSED(husk_graph_dropout(g, "d", NULL, none), "husk_graph_dropout: d: x: it is HUSK_NO_VALUE");
     REFUSED(husk_graph_dropout(g, "d", &HUSK_DROPOUT_PARAMS(.p = -0.1f), x),
             "husk_graph_dropout: d: params: p is -0.1");
-    REFUSED(husk_graph_dropout(g, "d", &HUSK_DROPOUT_PARAMS(.p = 1.5f), x),
-            "husk_graph_dropout: d: params: p is 1.5");
+    REFUSED(husk_graph_dropout(g, "d", &HUSK_DROPOUT_PARAMS(.p = 1.5f), x), "husk_graph_dropout: d: params: p is 1.5");
     REFUSED(husk_graph_concat(g, "c", &(husk_concat_params){.size = 1}, &x, 1),
             "husk_graph_concat: c: params: size is 1");
     REFUSED(husk_graph_concat(g, "c", NULL, NULL, 1), "husk_graph_concat: c: inputs: one at least is wanted");
@@ -428,8 +422,7 @@ START_TEST(losses)
             "husk_graph_loss: l: target: its shape is [6], x's is [4, 6]");
     REFUSED(husk_graph_loss(g, "l", NULL, x, labels, NEW(4), none),
             "husk_graph_loss: l: weight: its shape is [4]; [6] is wanted, the classes");
-    REFUSED(husk_graph_loss(g, "l", NULL, x, labels, x, none),
-            "husk_graph_loss: l: weight: its shape is [4, 6]; [6]");
+    REFUSED(husk_graph_loss(g, "l", NULL, x, labels, x, none), "husk_graph_loss: l: weight: its shape is [4, 6]; [6]");
     REFUSED(husk_graph_loss(g, "l", NULL, x, labels, labels, none), "husk_graph_loss: l: weight: its dtype is i32");
     REFUSED(husk_graph_loss(g, "l", LOSS(.kind = HUSK_LOSS_MEAN_SQUARE), x, x, x, none),
             "husk_graph_loss: l: weight: mean_square has none");
@@ -441,10 +434,8 @@ START_TEST(losses)
             "husk_graph_loss: l: weight: its shape is [4]; what can be broadcast to x's, [4, 6], is wanted");
     REFUSED(husk_graph_loss(g, "l", LOSS(.kind = HUSK_LOSS_BINARY_LOGITS), x, x, row, NEW(1, 4, 6)),
             "husk_graph_loss: l: positive_weight: its shape is [1, 4, 6]; what can be broadcast to x's, [4, 6]");
-    REFUSED(husk_graph_distillation(g, "d", NULL, none, x, none),
-            "husk_graph_distillation: d: x: it is HUSK_NO_VALUE");
-    REFUSED(husk_graph_distillation(g, "d", NULL, x, none, none),
-            "husk_graph_distillation: d: teacher: it is HUSK_NO");
+    REFUSED(husk_graph_distillation(g, "d", NULL, none, x, none), "husk_graph_distillation: d: x: it is HUSK_NO_VALUE");
+    REFUSED(husk_graph_distillation(g, "d", NULL, x, none, none), "husk_graph_distillation: d: teacher: it is HUSK_NO");
     REFUSED(husk_graph_distillation(g, "d", &(husk_distillation_params){.size = 1}, x, x, none),
             "husk_graph_distillation: d: params: size is 1");
 }
@@ -454,8 +445,7 @@ START_TEST(normalisation)
 {
 #define NORM(...) &HUSK_MAKE(husk_norm_params, __VA_ARGS__)
     husk_norm_params batch = husk_norm_defaults(HUSK_NORM_BATCH);
-    REFUSED(husk_graph_norm(g, "n", NULL, none, none, none, none, none),
-            "husk_graph_norm: n: x: it is HUSK_NO_VALUE");
+    REFUSED(husk_graph_norm(g, "n", NULL, none, none, none, none, none), "husk_graph_norm: n: x: it is HUSK_NO_VALUE");
     REFUSED(husk_graph_norm(g, "n", &(husk_norm_params){.size = 1}, x, none, none, none, none),
             "husk_graph_norm: n: params: size is 1");
     REFUSED(husk_graph_norm(g, "n", NORM(.kind = (husk_norm_kind)99), x, none, none, none, none),
@@ -472,10 +462,8 @@ START_TEST(normalisation)
             "husk_graph_norm: n: params: 3 groups do not divide x's 4 channels");
     REFUSED(husk_graph_norm(g, "n", NULL, x, x, none, none, none),
             "husk_graph_norm: n: scale: its shape is [4, 6]; [6]");
-    REFUSED(husk_graph_norm(g, "n", NULL, x, labels, none, none, none),
-            "husk_graph_norm: n: scale: its dtype is i32");
-    REFUSED(husk_graph_norm(g, "n", NULL, x, row, x, none, none),
-            "husk_graph_norm: n: bias: its shape is [4, 6]; [6]");
+    REFUSED(husk_graph_norm(g, "n", NULL, x, labels, none, none, none), "husk_graph_norm: n: scale: its dtype is i32");
+    REFUSED(husk_graph_norm(g, "n", NULL, x, row, x, none, none), "husk_graph_norm: n: bias: its shape is [4, 6]; [6]");
     REFUSED(husk_graph_norm(g, "n", &batch, image, none, none, none, stat),
             "husk_graph_norm: n: running_mean: batch normalisation needs");
     REFUSED(husk_graph_norm(g, "n", &batch, image, none, none, stat, none), "husk_graph_norm: n: running_");
@@ -553,8 +541,7 @@ START_TEST(sequences)
                     words);
     }
     REFUSED(husk_graph_embedding(g, "e", NULL, none, labels), "husk_graph_embedding: e: table: it is HUSK_NO_VALUE");
-    REFUSED(husk_graph_embedding(g, "e", NULL, square, none),
-            "husk_graph_embedding: e: indices: it is HUSK_NO_VALUE");
+    REFUSED(husk_graph_embedding(g, "e", NULL, square, none), "husk_graph_embedding: e: indices: it is HUSK_NO_VALUE");
     REFUSED(husk_graph_embedding(g, "e", NULL, row, labels),
             "husk_graph_embedding: e: table: its shape is [6]; [rows, columns] is wanted");
     REFUSED(husk_graph_embedding(g, "e", NULL, square, x), "husk_graph_embedding: e: indices: ");
@@ -622,9 +609,8 @@ START_TEST(layers)
     REFUSED(husk_graph_conv_layer(g, "c", NULL, image),
             "husk_graph_conv_layer: c: layer: filters is 0; 1 at least is wanted");
     REFUSED(CONV(.params = &short_conv), "husk_graph_conv_layer: c: layer: params: size is 1");
-    REFUSED(
-        husk_graph_conv_layer(g, "c", &HUSK_CONV_LAYER(.filters = 4), x),
-        "husk_graph_conv_layer: c: x: its shape is [4, 6]; [N, C, space...] of 1 to 3 space dimensions is wanted");
+    REFUSED(husk_graph_conv_layer(g, "c", &HUSK_CONV_LAYER(.filters = 4), x),
+            "husk_graph_conv_layer: c: x: its shape is [4, 6]; [N, C, space...] of 1 to 3 space dimensions is wanted");
     REFUSED(husk_graph_conv_layer(g, "c", &HUSK_CONV_LAYER(.filters = 4), wide),
             "husk_graph_conv_layer: c: x: its shape is [1,");
     REFUSED(CONV(.filters = 4), "husk_graph_conv_layer: c: layer: window[0] is 0; 1 at least is wanted");

@@ -14,10 +14,8 @@ static husk_error error;
 static husk_graph *g;
 static husk_value x, y, loss;
 
-static const husk_optimizer_params momentum = {.size = sizeof(husk_optimizer_params),
-                                               .kind = HUSK_OPTIMIZER_SGD,
-                                               .rate = 0.05f,
-                                               .momentum = 0.9f};
+static const husk_optimizer_params momentum = {
+    .size = sizeof(husk_optimizer_params), .kind = HUSK_OPTIMIZER_SGD, .rate = 0.05f, .momentum = 0.9f};
 
 // A linear layer, a view of its input, its result in other places, and the norm of it.
 static void build(husk_dtype dtype)
@@ -47,11 +45,11 @@ static void compile(husk_graph_options options)
 // Every call that wants a compiled graph. text: what each says, "" for its own name and rule; NULL: there is no graph.
 static void every_call(husk_status status, const char *text)
 {
-    static const char *const names[] =
-        {"write",        "write_tensor", "read",         "tensor",         "parameters_changed",
-         "parameter_at", "bucket_at",    "forward",      "backward",       "update",
-         "step",         "set_rate",     "set_position", "get_loss_scale", "set_loss_scale",
-         "check_finite", "micro_batch",  "mask_at",      "set_mask"};
+    static const char *const names[] = {
+        "write",        "write_tensor", "read",         "tensor",         "parameters_changed",
+        "parameter_at", "bucket_at",    "forward",      "backward",       "update",
+        "step",         "set_rate",     "set_position", "get_loss_scale", "set_loss_scale",
+        "check_finite", "micro_batch",  "mask_at",      "set_mask"};
     enum { CALLS = sizeof names / sizeof *names };
     float host[BATCH * WIDTH];
     husk_tensor tensor = {0};
@@ -218,8 +216,8 @@ START_TEST(a_variant_that_is_not_there_is_named)
         build(HUSK_F32);
         husk_softmax_params softmax = HUSK_MAKE(husk_softmax_params, .variant = "nothing", .axis = -1);
         husk_gemm_params gemm = HUSK_GEMM_PARAMS(.transpose_b = 1, .variant = "nothing");
-        husk_value made = plan ? husk_graph_gemm(g, "odd", &gemm, 1, x, y, HUSK_NO_VALUE)
-                               : husk_graph_softmax(g, "odd", &softmax, y);
+        husk_value made =
+            plan ? husk_graph_gemm(g, "odd", &gemm, 1, x, y, HUSK_NO_VALUE) : husk_graph_softmax(g, "odd", &softmax, y);
         ck_assert_int_ne(made, HUSK_NO_VALUE);
         FAILS(husk_graph_compile(g, NULL, &error), "husk_graph_compile: odd: ");
         ck_assert_msg(strstr(error.text, "variant") && strstr(error.text, "nothing"), "%s", error.text);
@@ -244,8 +242,7 @@ START_TEST(a_compiled_graph_goes_on)
     GRAPH_FAILS(g, husk_graph_write(g, "z", host, sizeof host), "husk_graph_write: name: there is no value z");
     GRAPH_FAILS(g, husk_graph_write(g, "x", NULL, sizeof host), "husk_graph_write: host: it is NULL");
     GRAPH_FAILS(g, husk_graph_write(g, "x", host, 4), "husk_graph_write: bytes: 4; x is [4, 6] of f32, 96 bytes");
-    GRAPH_FAILS(g, husk_graph_write(g, "y", host, sizeof host),
-                "husk_graph_write: name: y is computed, and cannot be");
+    GRAPH_FAILS(g, husk_graph_write(g, "y", host, sizeof host), "husk_graph_write: name: y is computed, and cannot be");
     GRAPH_FAILS(g, husk_graph_write(g, "turned", host, sizeof host),
                 "husk_graph_write: name: turned is a view that is not packed, and cannot be written");
     GRAPH_FAILS(g, husk_graph_read(g, NULL, host, sizeof host), "husk_graph_read: name: it is NULL");
@@ -265,14 +262,12 @@ START_TEST(a_compiled_graph_goes_on)
     from = tensor, from.rank = 1;
     GRAPH_FAILS(g, husk_graph_write_tensor(g, "x", &from), "husk_graph_write_tensor: from: [4] of f32; x is [4, 6]");
     from = tensor, from.shape[0] = 5;
-    GRAPH_FAILS(g, husk_graph_write_tensor(g, "x", &from),
-                "husk_graph_write_tensor: from: [5, 6] of f32; x is [4, 6]");
+    GRAPH_FAILS(g, husk_graph_write_tensor(g, "x", &from), "husk_graph_write_tensor: from: [5, 6] of f32; x is [4, 6]");
     from = tensor, from.shape[0] = -1;
     GRAPH_FAILS(g, husk_graph_write_tensor(g, "x", &from),
                 "husk_graph_write_tensor: from: [-1, 6] of f32; x is [4, 6]");
     from = tensor, from.shape[1] = 5;
-    GRAPH_FAILS(g, husk_graph_write_tensor(g, "x", &from),
-                "husk_graph_write_tensor: from: [4, 5] of f32; x is [4, 6]");
+    GRAPH_FAILS(g, husk_graph_write_tensor(g, "x", &from), "husk_graph_write_tensor: from: [4, 5] of f32; x is [4, 6]");
     GRAPH_FAILS(g, husk_graph_parameter_at(g, 0, NULL), "husk_graph_parameter_at: parameter: it is NULL");
     GRAPH_FAILS(g, husk_graph_parameter_at(g, 0, &small), "husk_graph_parameter_at: parameter: size is ");
     GRAPH_FAILS(g, husk_graph_parameter_at(g, 2, &parameter),

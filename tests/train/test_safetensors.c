@@ -180,8 +180,7 @@ static void expect_refused(husk_status wanted, const char *words)
     ck_assert_msg(status == wanted, "%s: status %d; %s", words, status, error.text);
     ck_assert_ptr_null(file);
     ck_assert_int_eq(error.status, wanted);
-    ck_assert_msg(strstr(error.text, path) && strstr(error.text, words), "\"%s\" is not in: %s", words,
-                  error.text);
+    ck_assert_msg(strstr(error.text, path) && strstr(error.text, words), "\"%s\" is not in: %s", words, error.text);
 }
 
 static husk_tensor shaped(husk_dtype dtype, int32_t rank, const int64_t *shape)
@@ -191,8 +190,7 @@ static husk_tensor shaped(husk_dtype dtype, int32_t rank, const int64_t *shape)
 
 // ---- what is written is read ----
 
-static const char *const odd_names[] = {"", "a\"b\\c", "\n\t\x01",
-                                        "Gr\303\266\303\237e \xf0\x9f\x98\x80",
+static const char *const odd_names[] = {"", "a\"b\\c", "\n\t\x01", "Gr\303\266\303\237e \xf0\x9f\x98\x80",
                                         "layer.0.weight"};
 
 START_TEST(what_is_written_is_read)
@@ -207,19 +205,17 @@ START_TEST(what_is_written_is_read)
         for (size_t i = 0; i < sizeof bytes[dtype]; ++i)
             bytes[dtype][i] = (unsigned char)husk_ref_random_below(&draw, 256);
         snprintf(names[dtype], sizeof names[dtype], "t%d", dtype);
-        items[count++] = (husk_safetensors_item){names[dtype], bytes[dtype],
-                                                 shaped((husk_dtype)dtype, 3, (int64_t[]){2, 3, 5})};
+        items[count++] =
+            (husk_safetensors_item){names[dtype], bytes[dtype], shaped((husk_dtype)dtype, 3, (int64_t[]){2, 3, 5})};
     }
     for (size_t i = 0; i < 5; ++i)
-        items[count++] =
-            (husk_safetensors_item){odd_names[i], bytes[0], shaped(HUSK_U8, 1, (int64_t[]){(int64_t)i})};
+        items[count++] = (husk_safetensors_item){odd_names[i], bytes[0], shaped(HUSK_U8, 1, (int64_t[]){(int64_t)i})};
     items[count++] = (husk_safetensors_item){"nothing", NULL, shaped(HUSK_F64, 3, (int64_t[]){2, 0, 4})};
     items[count++] = (husk_safetensors_item){"scalar", bytes[1], shaped(HUSK_F64, 0, NULL)};
     items[count++] =
         (husk_safetensors_item){"eight", bytes[2], shaped(HUSK_F32, 8, (int64_t[]){1, 1, 2, 1, 1, 3, 1, 1})};
     const husk_safetensors_pair pairs[] = {{"format", "pt"}, {"", "empty"}, {"epoch \"3\"", "\\ \xc3\xa9"}};
-    ck_assert_msg(husk_safetensors_write(path, NULL, items, count, pairs, 3, &error) == HUSK_OK, "%s",
-                  error.text);
+    ck_assert_msg(husk_safetensors_write(path, NULL, items, count, pairs, 3, &error) == HUSK_OK, "%s", error.text);
     ck_assert_int_ne(access(part, F_OK), 0);
 
     husk_safetensors *file = opened();
@@ -228,8 +224,7 @@ START_TEST(what_is_written_is_read)
     ck_assert_uint_eq(husk_safetensors_count(file), count);
     for (size_t i = 0; i < count; ++i) {
         unsigned char found[sizeof bytes[0]];
-        ck_assert_msg(husk_safetensors_find(file, items[i].name, &entry), "\"%s\" is not found",
-                      items[i].name);
+        ck_assert_msg(husk_safetensors_find(file, items[i].name, &entry), "\"%s\" is not found", items[i].name);
         ck_assert_str_eq(entry.name, items[i].name);
         ck_assert_int_eq(entry.dtype, (int)items[i].tensor.dtype);
         ck_assert_int_eq(entry.rank, items[i].tensor.rank);
@@ -317,8 +312,7 @@ START_TEST(what_the_format_allows_is_taken)
         ck_assert_uint_eq(husk_safetensors_count(file), right[i].count);
         husk_safetensors_close(file);
     }
-    const char *foreign =
-        "{\"a\":{\"dtype\":\"U16\",\"shape\":[2],\"data_offsets\":[0,4]}}"; // not one of Husk's
+    const char *foreign = "{\"a\":{\"dtype\":\"U16\",\"shape\":[2],\"data_offsets\":[0,4]}}"; // not one of Husk's
     put_file(foreign, strlen(foreign), 4);
     husk_safetensors *file = opened();
     husk_safetensors_entry entry;
@@ -375,8 +369,7 @@ START_TEST(each_rule_is_broken_once)
         {"{\"a\":{\"dtype\":\"F32\",\"data_offsets\":[0,8]}}", 8, "all wanted"},
         {"{\"a\":{\"dtype\":\"F32\",\"shape\":[2]             }}", 8, "all wanted"},
         {"{\"a\":{}}", 8, "all wanted"},
-        {"{\"a\":{\"dtype\":\"F32\",\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]}}", 8,
-         "there once"},
+        {"{\"a\":{\"dtype\":\"F32\",\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]}}", 8, "there once"},
         {ONE("F32", "2", "[0,8]"), 8, "shape: a list"},
         {ONE("F32", "[2,]", "[0,8]"), 8, "whole number"},
         {ONE("F32", "[-2]", "[0,8]"), 8, "whole number"},
@@ -455,8 +448,7 @@ START_TEST(a_checksum_is_verified)
     put(bytes, size);
     expect_refused(HUSK_INVALID_ARGUMENT, "damaged");
     husk_safetensors *file;
-    ck_assert_int_eq(husk_safetensors_open(path, &HUSK_SAFETENSORS_PARAMS(.unverified = 1), &file, &error),
-                     HUSK_OK);
+    ck_assert_int_eq(husk_safetensors_open(path, &HUSK_SAFETENSORS_PARAMS(.unverified = 1), &file, &error), HUSK_OK);
     husk_safetensors_close(file);
     free(bytes);
 }
@@ -487,8 +479,7 @@ START_TEST(a_header_has_its_checksum_where_it_is_verified)
     put_file(header, strlen(header), 0);
     husk_safetensors_close(opened());
     put_file(right, strlen(right), 0);
-    ck_assert_int_eq(husk_safetensors_open(path, &HUSK_SAFETENSORS_PARAMS(.unverified = 1), &file, &error),
-                     HUSK_OK);
+    ck_assert_int_eq(husk_safetensors_open(path, &HUSK_SAFETENSORS_PARAMS(.unverified = 1), &file, &error), HUSK_OK);
     husk_safetensors_close(file);
 }
 END_TEST
@@ -551,17 +542,13 @@ START_TEST(wrong_calls_are_refused)
         {{{"w", numbers, tensor}, {"w", numbers, tensor}}, 2, "twice"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; ++i) {
-        const husk_status status =
-            husk_safetensors_write(path, NULL, wrong[i].item, wrong[i].count, NULL, 0, &error);
+        const husk_status status = husk_safetensors_write(path, NULL, wrong[i].item, wrong[i].count, NULL, 0, &error);
         ck_assert_int_eq(status, HUSK_INVALID_ARGUMENT);
         ck_assert_msg(strstr(error.text, wrong[i].words), "\"%s\" is not in: %s", wrong[i].words, error.text);
         ck_assert_int_ne(access(path, F_OK), 0);
     }
-    const husk_safetensors_pair pairs[][2] = {{{"a", "1"}, {"a", "2"}},
-                                              {{"a", NULL}},
-                                              {{"husk.xxh3", "0"}},
-                                              {{"husk.header", "0"}},
-                                              {{"a", "\x80"}}};
+    const husk_safetensors_pair pairs[][2] = {
+        {{"a", "1"}, {"a", "2"}}, {{"a", NULL}}, {{"husk.xxh3", "0"}}, {{"husk.header", "0"}}, {{"a", "\x80"}}};
     const char *const words[] = {"twice", "NULL", "the writer's", "the writer's", "UTF-8"};
     for (size_t i = 0; i < 5; ++i) {
         const husk_status status = husk_safetensors_write(path, NULL, NULL, 0, pairs[i], i ? 1 : 2, &error);
@@ -592,9 +579,9 @@ static husk_status store(int32_t generation, husk_error *text)
     static int32_t numbers[WEIGHTS];
     for (int32_t i = 0; i < WEIGHTS; ++i)
         numbers[i] = generation + i * 7;
-    const husk_safetensors_item items[] = {{"first", numbers, shaped(HUSK_I32, 1, (int64_t[]){WEIGHTS / 2})},
-                                           {"second", numbers + WEIGHTS / 2,
-                                            shaped(HUSK_I32, 1, (int64_t[]){WEIGHTS / 2})}};
+    const husk_safetensors_item items[] = {
+        {"first", numbers, shaped(HUSK_I32, 1, (int64_t[]){WEIGHTS / 2})},
+        {"second", numbers + WEIGHTS / 2, shaped(HUSK_I32, 1, (int64_t[]){WEIGHTS / 2})}};
     return husk_safetensors_write(path, NULL, items, 2, NULL, 0, text);
 }
 
@@ -843,8 +830,7 @@ START_TEST(device_memory_is_written_and_read)
     test_ok(husk_buffer_write(queue, buffer, 12, LARGE * sizeof *numbers, numbers));
     husk_tensor tensor = husk_tensor_make(buffer, HUSK_F32, 2, (int64_t[]){2, LARGE / 2});
     tensor.offset = 3;
-    const husk_safetensors_item items[] = {{"large", NULL, tensor},
-                                           {"host", numbers, shaped(HUSK_F32, 0, NULL)}};
+    const husk_safetensors_item items[] = {{"large", NULL, tensor}, {"host", numbers, shaped(HUSK_F32, 0, NULL)}};
     ck_assert_int_eq(husk_safetensors_write(path, NULL, items, 2, NULL, 0, &error), HUSK_INVALID_ARGUMENT);
     test_ok_error(husk_safetensors_write(path, queue, items, 2, NULL, 0, &error), &error);
     husk_safetensors *file = opened();
@@ -857,12 +843,10 @@ START_TEST(device_memory_is_written_and_read)
     ck_assert_mem_eq(back, numbers, LARGE * sizeof *back);
 
     husk_tensor other = husk_tensor_make(buffer, HUSK_F32, 2, (int64_t[]){LARGE / 2, 2});
-    ck_assert_int_eq(husk_safetensors_read_tensor(file, "large", queue, &other, &error),
-                     HUSK_INVALID_ARGUMENT);
+    ck_assert_int_eq(husk_safetensors_read_tensor(file, "large", queue, &other, &error), HUSK_INVALID_ARGUMENT);
     ck_assert_msg(strstr(error.text, "F32 [2, 1048576] there, and to is F32 [1048576, 2]"), "%s", error.text);
     tensor.offset = 4; // passes the buffer's end
-    ck_assert_int_eq(husk_safetensors_read_tensor(file, "large", queue, &tensor, &error),
-                     HUSK_INVALID_ARGUMENT);
+    ck_assert_int_eq(husk_safetensors_read_tensor(file, "large", queue, &tensor, &error), HUSK_INVALID_ARGUMENT);
     husk_safetensors_close(file);
     husk_buffer_release(buffer);
     free(numbers);

@@ -40,8 +40,8 @@ static husk_value build_back(husk_graph *graph, husk_value x)
 static void compile(husk_graph *graph, husk_value loss, uint32_t accumulate, uint32_t micro_batches)
 {
     husk_error error = {0};
-    husk_graph_options options = HUSK_GRAPH_OPTIONS(.loss = loss, .optimizer = &adam, .accumulate = accumulate,
-                                                    .micro_batches = micro_batches);
+    husk_graph_options options =
+        HUSK_GRAPH_OPTIONS(.loss = loss, .optimizer = &adam, .accumulate = accumulate, .micro_batches = micro_batches);
     test_ok_error(husk_graph_compile(graph, &options, &error), &error);
 }
 
@@ -95,8 +95,7 @@ static void same_parameter(husk_graph *a, husk_graph *b, const char *name)
 // its forwards before the first of its backwards.
 static void compare_halves(bool late)
 {
-    husk_graph *whole = whole_network(0, BATCHES, 1), *front = front_stage(late ? BATCHES : 1),
-               *back = back_stage();
+    husk_graph *whole = whole_network(0, BATCHES, 1), *front = front_stage(late ? BATCHES : 1), *back = back_stage();
     float between[BATCH * 64], gradient[BATCH * 64], loss, loss_in_halves;
     for (int step = 0; step < 2; step++) {
         for (int b = 0; b < BATCHES; b++) {
@@ -128,8 +127,8 @@ static void compare_halves(bool late)
         test_graph_ok(back, husk_graph_update(back));
         test_graph_ok(whole, husk_graph_read(whole, "loss", &loss, sizeof loss));
         test_graph_ok(back, husk_graph_read(back, "loss", &loss_in_halves, sizeof loss));
-        ck_assert_msg(memcmp(&loss, &loss_in_halves, sizeof loss) == 0, "step %d: %.9g and %.9g", step,
-                      (double)loss, (double)loss_in_halves);
+        ck_assert_msg(memcmp(&loss, &loss_in_halves, sizeof loss) == 0, "step %d: %.9g and %.9g", step, (double)loss,
+                      (double)loss_in_halves);
     }
     const char *first[] = {"conv1.weight", "conv1.bias", "fc1.bias"};
     for (size_t i = 0; i < sizeof first / sizeof *first; i++)
@@ -165,8 +164,8 @@ START_TEST(forwards_may_precede_all_backwards)
             test_graph_ok(late, husk_graph_micro_batch(late, (uint32_t)b));
             test_graph_ok(late, husk_graph_backward(late));
             test_graph_ok(late, husk_graph_read(late, "loss", &loss, sizeof loss));
-            ck_assert_msg(memcmp(&loss, &losses[b], sizeof loss) == 0, "step %d, batch %d: %.9g and %.9g", step,
-                          b, (double)losses[b], (double)loss);
+            ck_assert_msg(memcmp(&loss, &losses[b], sizeof loss) == 0, "step %d, batch %d: %.9g and %.9g", step, b,
+                          (double)losses[b], (double)loss);
         }
         ck_assert_int_eq(husk_graph_backward(late), HUSK_INVALID_ARGUMENT);
         test_graph_ok(late, husk_graph_update(late));

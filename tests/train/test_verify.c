@@ -40,8 +40,7 @@ static husk_graph *compile(husk_context *context, bool trains, uint32_t unverifi
     husk_conv_params same = HUSK_CONV_PARAMS(.pad = {1, 1}, .activation = activation);
     husk_conv_params halves = HUSK_CONV_PARAMS(.pad = {1, 1}, .stride = {2, 2});
     husk_conv_layer first = HUSK_CONV_LAYER(.filters = FILTERS, .window = {3, 3}, .params = &same, .bias = &of_bias);
-    husk_conv_layer second =
-        HUSK_CONV_LAYER(.filters = FILTERS, .window = {3, 3}, .params = &halves, .bias = &of_bias);
+    husk_conv_layer second = HUSK_CONV_LAYER(.filters = FILTERS, .window = {3, 3}, .params = &halves, .bias = &of_bias);
     husk_value x = husk_graph_input(graph, "x", HUSK_F32, 4, (int64_t[]){BATCH, CHANNELS, HEIGHT, WIDTH});
     x = husk_graph_conv_layer(graph, "conv1", &first, x);
     if (trains)
@@ -77,8 +76,7 @@ static int64_t numbers_of(husk_graph *graph, bool trains, float *numbers)
         const int64_t here = husk_tensor_count(&parameter.gradient);
         ck_assert_int_lt(count + here, MOST);
         ck_assert_int_eq(husk_buffer_read(husk_graph_queue(graph), parameter.gradient.buffer,
-                                          (uint64_t)parameter.gradient.offset * 4, (uint64_t)here * 4,
-                                          numbers + count),
+                                          (uint64_t)parameter.gradient.offset * 4, (uint64_t)here * 4, numbers + count),
                          HUSK_OK);
         count += here;
     }
@@ -102,8 +100,7 @@ static double difference(const float *a, const float *b, int64_t count)
 
 static const mistake mistakes[] = {
     {FORWARD, "x_end, x_stride_w, in_w,", "x_end, x_stride_w, in_w - 1,", "the last column of x is padding"},
-    {FORWARD, "packed[m] = m < rows ?", "packed[m] = m < rows && c != channels - 1 ?",
-     "the last channel is left out"},
+    {FORWARD, "packed[m] = m < rows ?", "packed[m] = m < rows && c != channels - 1 ?", "the last channel is left out"},
     {FORWARD, "packed[m] = m < rows ?", "packed[m] = m < rows && (h != 0 || s != 2) ?", "a tap is left out"},
     {FORWARD, "has_bias && (i) < rows ?", "has_bias && (i) < rows - 1 ?", "some filters get no bias"},
     {FORWARD, "            line = line_end;\n",
@@ -155,8 +152,7 @@ static void expect_named(const mistake *m, const char *how)
     char wanted[160];
     snprintf(wanted, sizeof wanted, ": %s: variant %s:", m->op, m->variant);
     const char *line = strstr(seen.warnings, wanted);
-    ck_assert_msg(line && strstr(line, "computes wrongly") && strstr(line, how), "%s: %s", m->what,
-                  seen.warnings);
+    ck_assert_msg(line && strstr(line, "computes wrongly") && strstr(line, how), "%s: %s", m->what, seen.warnings);
     snprintf(wanted, sizeof wanted, ": %s: variant ", m->op);
     line = strstr(seen.information, wanted);
     ck_assert_msg(line && strstr(line, "takes its place"), "%s: %s", m->what, seen.information);
@@ -281,8 +277,7 @@ END_TEST
 
 typedef struct sizes {
     int32_t space;
-    int64_t images, channels, filters, groups, in[3], window[3], stride[3], pad[3], pad_end_extra[3],
-        dilation[3];
+    int64_t images, channels, filters, groups, in[3], window[3], stride[3], pad[3], pad_end_extra[3], dilation[3];
 } sizes;
 
 static const sizes shapes[] = {
@@ -319,8 +314,7 @@ static void compile_shape(husk_context *context, const sizes *s, husk_dtype dtyp
     memcpy(layer.window, s->window, sizeof s->window);
     husk_value x = husk_graph_input(graph, "x", dtype, s->space + 2, shape);
     const husk_binary_params times = husk_binary_defaults(HUSK_BINARY_MULTIPLY);
-    x = husk_graph_binary(graph, "scaled", &times, x,
-                          husk_graph_parameter(graph, "scale", s->space + 2, scale, NULL));
+    x = husk_graph_binary(graph, "scaled", &times, x, husk_graph_parameter(graph, "scale", s->space + 2, scale, NULL));
     x = husk_graph_conv_layer(graph, "conv", &layer, x);
     const husk_loss_params squares = husk_loss_defaults(HUSK_LOSS_MEAN_SQUARE);
     int64_t out[HUSK_MAX_RANK];

@@ -77,8 +77,7 @@ static void adam_epsilon(results *to, bool is_zero)
     if (is_zero)
         params.epsilon = 0;
     test_tensor g = test_input_values(2, shape, tiny), w = test_inout(2, shape, TEST_PACKED, 1, 1.0f);
-    test_tensor first = test_inout(2, shape, TEST_PACKED, 2, 0.0f),
-                second = test_inout(2, shape, TEST_PACKED, 3, 0.0f);
+    test_tensor first = test_inout(2, shape, TEST_PACKED, 2, 0.0f), second = test_inout(2, shape, TEST_PACKED, 3, 0.0f);
     test_ok(husk_optimizer(test_queue(), &params, &g.tensor, &w.tensor, &first.tensor, &second.tensor, NULL));
     keep(to, &w);
     test_release(&g);
@@ -132,12 +131,10 @@ static void norm_momentum(results *to, bool is_zero)
 static void binary(results *to, const husk_binary_params *params)
 {
     test_tensor a = test_input_values(2, shape, numbers), b = test_input_values(2, shape, others);
-    test_tensor y = test_output(HUSK_F32, 2, shape, TEST_PACKED),
-                da = test_output(HUSK_F32, 2, shape, TEST_PACKED);
+    test_tensor y = test_output(HUSK_F32, 2, shape, TEST_PACKED), da = test_output(HUSK_F32, 2, shape, TEST_PACKED);
     test_tensor db = test_output(HUSK_F32, 2, shape, TEST_PACKED);
     test_ok(husk_binary(test_queue(), params, &a.tensor, &b.tensor, &y.tensor));
-    test_ok(
-        husk_binary_backward(test_queue(), params, &a.tensor, &b.tensor, &a.tensor, &da.tensor, &db.tensor));
+    test_ok(husk_binary_backward(test_queue(), params, &a.tensor, &b.tensor, &a.tensor, &da.tensor, &db.tensor));
     keep(to, &y);
     keep(to, &da);
     keep(to, &db);
@@ -315,8 +312,7 @@ static const struct {
     {"husk_attention_params", "causal dropout seed offset precision", "scale"},
     {"husk_binary_params", "op", ""},
     {"husk_concat_params", "axis", ""},
-    {"husk_context_params", "cache cache_directory log log_user precision",
-     "plan_cache_capacity memory_budget units"},
+    {"husk_context_params", "cache cache_directory log log_user precision", "plan_cache_capacity memory_budget units"},
     {"husk_conv_layer", "params no_bias weight bias", "filters window"},
     {"husk_conv_params", "pad pad_end_extra activation activation_slope precision winograd",
      "stride dilation groups workspace_limit"},
@@ -327,14 +323,12 @@ static const struct {
     {"husk_dropout_params", "p seed offset", ""},
     {"husk_embedding_layer", "params weight", "rows columns"},
     {"husk_embedding_params", "has_padding padding_index scale_by_frequency", ""},
-    {"husk_feed_params",
-     "in_order keep_partial profiling seed channels mean deviation flip shift shards shard",
+    {"husk_feed_params", "in_order keep_partial profiling seed channels mean deviation flip shift shards shard",
      "batch slots scale"},
     {"husk_gemm_params", "transpose_a transpose_b activation activation_slope precision", "workspace_limit"},
     {"husk_grad_norm_params", "kind max_norm", ""},
     {"husk_grad_scale_params", "limit divides keeps state", "growth backoff interval"},
-    {"husk_graph_options",
-     "loss optimizer clip_norm keep_values check_finite cold clip_value loss_scale unverified",
+    {"husk_graph_options", "loss optimizer clip_norm keep_values check_finite cold clip_value loss_scale unverified",
      "memory_limit bucket_bytes micro_batches"},
     {"husk_graph_params", "dtype seed queue", ""},
     {"husk_initializer", "kind value spread", "gain"},
@@ -347,8 +341,8 @@ static const struct {
     {"husk_norm_layer", "params no_scale no_bias", ""},
     {"husk_norm_params", "kind training", "groups"},
     {"husk_one_hot_params", "off", ""},
-    {"husk_optimizer_params",
-     "kind rate momentum dampening nesterov centered amsgrad scale skip copy divides skipped", "step"},
+    {"husk_optimizer_params", "kind rate momentum dampening nesterov centered amsgrad scale skip copy divides skipped",
+     "step"},
     {"husk_pad_params", "mode value before after", ""},
     {"husk_parallel_params", "mixed check_finite", "part_bytes"},
     {"husk_pipeline_params", "previous previous_count next next_count loss load load_user", "micro_batches"},
@@ -359,8 +353,7 @@ static const struct {
     {"husk_quantize_params", "axis", ""},
     {"husk_quantized_gemm_params", "activation activation_slope", "workspace_limit"},
     {"husk_queue_params", "profiling", ""},
-    {"husk_rate_params", "kind rate milestones milestone_count warmup warmup_rate",
-     "factor steps power growth rise"},
+    {"husk_rate_params", "kind rate milestones milestone_count warmup warmup_rate", "factor steps power growth rise"},
     {"husk_reduce_params", "kind axis_count axes", ""},
     {"husk_rnn_layer", "no_bias weight bias", "params"},
     {"husk_rnn_params", "cell bidirectional reset precision", "hidden_size layers workspace_limit"},
@@ -412,8 +405,8 @@ static void check_member(const char *name, const char *member)
             meanings += count_word(structs[i].zero, member) + count_word(structs[i].illegal, member);
     for (int i = 0; i < KEPT; i++)
         tried += !strcmp(kept[i].member, whole);
-    ck_assert_msg(meanings + (tried > 0) == 1, "%s: what 0 means is said %d times; say it in this file",
-                  whole, meanings + (tried > 0));
+    ck_assert_msg(meanings + (tried > 0) == 1, "%s: what 0 means is said %d times; say it in this file", whole,
+                  meanings + (tried > 0));
 }
 
 static bool is_given_by_callers(const char *name)

@@ -107,8 +107,8 @@ double test_whole_gradient(husk_graph *graph, const char *loss, int64_t elements
             continue;
         uint64_t bytes = (uint64_t)husk_tensor_count(&parameter.tensor) * sizeof(double);
         gradients[i] = malloc(bytes);
-        test_ok(husk_buffer_read(test_queue(), parameter.gradient.buffer,
-                                 (uint64_t)parameter.gradient.offset * 8, bytes, gradients[i]));
+        test_ok(husk_buffer_read(test_queue(), parameter.gradient.buffer, (uint64_t)parameter.gradient.offset * 8,
+                                 bytes, gradients[i]));
     }
     // Dropout's masks count batches: those of the batch whose gradients these are.
     husk_graph_position position = husk_graph_get_position(graph);

@@ -125,8 +125,8 @@ static husk_attention_params params_of(const bench_case *c, const char *variant)
 {
     const bench_attention *a = &c->as.attention;
     return HUSK_ATTENTION_PARAMS(.causal = (husk_causal)a->causal, .scale = scale_of(c),
-                                 .dropout = (float)a->percent / 100.0f,
-                                 .seed = 20150416, .offset = 7, .variant = variant, .precision = c->precision);
+                                 .dropout = (float)a->percent / 100.0f, .seed = 20150416, .offset = 7,
+                                 .variant = variant, .precision = c->precision);
 }
 
 static bool is_backward(const bench_case *c)
@@ -176,9 +176,8 @@ static bool make_data(const bench_case *c, bench_data *data, uint64_t seed)
 
 static bool make_output(const bench_case *c, const bench_data *data, bench_output *output)
 {
-    return !is_backward(c) ||
-           (bench_array_make(&output->gradients[0], HUSK_F32, 4, data->saved[0].shape, NULL) &&
-            bench_array_make(&output->gradients[1], HUSK_F32, 4, data->saved[1].shape, NULL));
+    return !is_backward(c) || (bench_array_make(&output->gradients[0], HUSK_F32, 4, data->saved[0].shape, NULL) &&
+                               bench_array_make(&output->gradients[1], HUSK_F32, 4, data->saved[1].shape, NULL));
 }
 
 static void note_bound(bench_husk_job *job)

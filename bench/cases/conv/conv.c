@@ -167,8 +167,7 @@ static bool make_data(const bench_case *c, bench_data *data, uint64_t seed)
     if (c->dir != BENCH_FWD)
         return make_backward(c, data, seed, rank, x, w, y);
     if (!bench_array_make_layout(&data->x, c->layout, rank, x) ||
-        !bench_array_make(&data->w, HUSK_F32, rank, w, NULL) ||
-        !bench_array_make_layout(&data->y, c->layout, rank, y))
+        !bench_array_make(&data->w, HUSK_F32, rank, w, NULL) || !bench_array_make_layout(&data->y, c->layout, rank, y))
         return false;
     bench_array_fill(&data->x, seed, 1);
     bench_array_fill(&data->w, seed + 1, 1);
@@ -183,9 +182,8 @@ static bool make_data(const bench_case *c, bench_data *data, uint64_t seed)
 static husk_conv_params params_of(const bench_case *c, const char *variant)
 {
     const bench_conv *v = &c->as.conv;
-    husk_conv_params params =
-        HUSK_CONV_PARAMS(.activation = c->act, .activation_slope = BENCH_LEAKY_SLOPE, .groups = v->groups,
-                         .precision = c->precision, .variant = variant);
+    husk_conv_params params = HUSK_CONV_PARAMS(.activation = c->act, .activation_slope = BENCH_LEAKY_SLOPE,
+                                               .groups = v->groups, .precision = c->precision, .variant = variant);
     for (int64_t i = 0; i < v->space; i++) {
         params.stride[i] = v->stride[i];
         params.pad[i] = v->pad[i];
@@ -199,8 +197,8 @@ static husk_status husk_prepare(bench_husk_job *job)
 {
     husk_conv_params params = params_of(job->c, job->form);
     bench_husk_set *set = job->sets;
-    husk_status status = husk_conv_plan_create(job->context, &params, &set->x, &set->w,
-                                               bench_optional(&set->bias), &set->y, &job->plan, &job->error);
+    husk_status status = husk_conv_plan_create(job->context, &params, &set->x, &set->w, bench_optional(&set->bias),
+                                               &set->y, &job->plan, &job->error);
     if (status == HUSK_OK && job->c->packed)
         status = bench_job_packed(job, husk_conv_plan_pack(job->plan, job->queue, &set->w, &job->packed));
     return status;
@@ -229,8 +227,7 @@ static void verify_backward(const bench_case *c, const bench_data *data, const b
     const husk_ref_array x = bench_ref_array(&data->x), w = bench_ref_array(&data->w), dy = bench_ref_array(&data->dy);
     const husk_ref_array y = bench_ref_array(&output->y);
     if (c->dir == BENCH_BWD_DATA) {
-        husk_ref_conv_backward_data op = {
-            .params = &params, .w = &w, .dy = &dy, .error_factor = options->error_factor};
+        husk_ref_conv_backward_data op = {.params = &params, .w = &w, .dy = &dy, .error_factor = options->error_factor};
         memcpy(op.shape, y.shape, sizeof(op.shape));
         if (op.error_factor > 0)
             husk_ref_conv_backward_data_set_tile(&op);
@@ -239,8 +236,7 @@ static void verify_backward(const bench_case *c, const bench_data *data, const b
         bench_verdict_add(verdict, "dx", &report);
         return;
     }
-    husk_ref_conv_backward_weights op = {
-        .params = &params, .x = &x, .dy = &dy, .error_factor = options->error_factor};
+    husk_ref_conv_backward_weights op = {.params = &params, .x = &x, .dy = &dy, .error_factor = options->error_factor};
     memcpy(op.shape, y.shape, sizeof(op.shape));
     husk_ref_conv_backward_weights_set_tile(&op);
     husk_ref_report weights = {0}, bias = {0};
@@ -262,8 +258,7 @@ static void verify(const bench_case *c, const bench_data *data, const bench_outp
         return;
     }
     husk_conv_params params = params_of(c, NULL);
-    husk_ref_array x = bench_ref_array(&data->x), w = bench_ref_array(&data->w),
-                   bias = bench_ref_array(&data->bias);
+    husk_ref_array x = bench_ref_array(&data->x), w = bench_ref_array(&data->w), bias = bench_ref_array(&data->bias);
     husk_ref_array y = bench_ref_array(&output->y);
     husk_ref_conv op = {
         .params = &params,

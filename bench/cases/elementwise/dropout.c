@@ -59,8 +59,8 @@ static void verify(const bench_case *c, const bench_data *data, const bench_outp
     husk_ref_array x = bench_ref_array(&data->x), y = bench_ref_array(&output->y), dy = bench_ref_array(&data->dy);
     husk_ref_dropout op = {.params = &params, .x = &x};
     husk_ref_dropout_backward backward = {.params = &params, .dy = &dy};
-    husk_ref_function function = c->dir == BENCH_FWD ? husk_ref_dropout_function(&op)
-                                                     : husk_ref_dropout_backward_function(&backward);
+    husk_ref_function function =
+        c->dir == BENCH_FWD ? husk_ref_dropout_function(&op) : husk_ref_dropout_backward_function(&backward);
     husk_ref_report report = {0};
     husk_ref_check(&function, options->seed, &y, &report);
     bench_verdict_add(verdict, c->dir == BENCH_FWD ? "y" : "dx", &report);

@@ -52,8 +52,7 @@ static double bytes(const bench_case *c)
 static bool make_data(const bench_case *c, bench_data *data, uint64_t seed)
 {
     const int64_t *count = &c->as.unary.count;
-    if (!bench_array_make(&data->x, HUSK_F32, 1, count, NULL) ||
-        !bench_array_make(&data->y, HUSK_F32, 1, count, NULL))
+    if (!bench_array_make(&data->x, HUSK_F32, 1, count, NULL) || !bench_array_make(&data->y, HUSK_F32, 1, count, NULL))
         return false;
     bench_array_fill(&data->x, seed, 4);
     for (int64_t i = 0; i < *count; i++) // every function is defined there
@@ -86,8 +85,8 @@ static void verify(const bench_case *c, const bench_data *data, const bench_outp
     husk_ref_array x = bench_ref_array(&data->x), y = bench_ref_array(&output->y), dy = bench_ref_array(&data->dy);
     husk_ref_unary op = {.params = &params, .x = &x};
     husk_ref_unary_backward backward = {.params = &params, .x = &x, .dy = &dy};
-    husk_ref_function function = c->dir == BENCH_FWD ? husk_ref_unary_function(&op)
-                                                     : husk_ref_unary_backward_function(&backward);
+    husk_ref_function function =
+        c->dir == BENCH_FWD ? husk_ref_unary_function(&op) : husk_ref_unary_backward_function(&backward);
     husk_ref_report report = {0};
     husk_ref_check(&function, options->seed, &y, &report);
     bench_verdict_add(verdict, c->dir == BENCH_FWD ? "y" : "dx", &report);

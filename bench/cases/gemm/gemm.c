@@ -12,11 +12,7 @@
 #include "ref/random.h"
 
 static const bench_choice bias_choices[] = {
-    {"0", BENCH_BIAS_NONE},
-    {"1", BENCH_BIAS_ROW},
-    {"row", BENCH_BIAS_ROW},
-    {"col", BENCH_BIAS_COLUMN},
-    {NULL, 0},
+    {"0", BENCH_BIAS_NONE}, {"1", BENCH_BIAS_ROW}, {"row", BENCH_BIAS_ROW}, {"col", BENCH_BIAS_COLUMN}, {NULL, 0},
 };
 
 static const bench_field fields[] = {
@@ -31,8 +27,7 @@ static const bench_field fields[] = {
     BENCH_INTEGER("ldc", as.gemm.ldc, 0, 0, "the same of C"),
     BENCH_REAL("alpha", as.gemm.alpha, 1, "factor of the product"),
     BENCH_REAL("beta", as.gemm.beta, 0, "factor of the old C"),
-    BENCH_CHOICE("bias", as.gemm.bias, BENCH_BIAS_NONE, bias_choices,
-                 "1: added to every row; col: to every column"),
+    BENCH_CHOICE("bias", as.gemm.bias, BENCH_BIAS_NONE, bias_choices, "1: added to every row; col: to every column"),
     {.key = NULL},
 };
 
@@ -71,8 +66,8 @@ static bool normalise(bench_case *c, char reason[BENCH_REASON_TEXT])
     if (is_backward(c) && c->packed)
         return bench_explain(reason, BENCH_REASON_TEXT, "packed=1: gradients take B as it is");
     stored s = stored_sizes(g);
-    return check_leading("lda", &g->lda, s.a_columns, reason) &&
-           check_leading("ldb", &g->ldb, s.b_columns, reason) && check_leading("ldc", &g->ldc, g->n, reason);
+    return check_leading("lda", &g->lda, s.a_columns, reason) && check_leading("ldb", &g->ldb, s.b_columns, reason) &&
+           check_leading("ldc", &g->ldc, g->n, reason);
 }
 
 static void resolve(bench_case *c)
@@ -113,8 +108,9 @@ static double matrices(const bench_case *c)
     double m = (double)g->m, n = (double)g->n, k = (double)g->k;
     const double bias = bias_elements(g), size = bench_case_element(c);
     if (is_backward(c)) // A, B and their gradients; dy, what the activation's derivative is taken from, dc
-        return size * ((double)g->batch * (2 * m * k + 2 * k * n +
-                                           m * n * (1 + (c->act != HUSK_ACT_NONE) + (g->beta != 0))) + bias);
+        return size *
+               ((double)g->batch * (2 * m * k + 2 * k * n + m * n * (1 + (c->act != HUSK_ACT_NONE) + (g->beta != 0))) +
+                bias);
     return size * ((double)g->batch * (m * k + k * n + m * n * (g->beta != 0 ? 2 : 1)) + bias);
 }
 
@@ -131,8 +127,8 @@ static double operands(const bench_case *c)
     const double a = g->ta ? gaps(g, g->k, g->m, g->lda) : gaps(g, g->m, g->k, g->lda),
                  b = g->tb ? gaps(g, g->n, g->k, g->ldb) : gaps(g, g->k, g->n, g->ldb),
                  each = gaps(g, g->m, g->n, g->ldc);
-    const double all = is_backward(c) ? 2 * (a + b) + each * (1 + (c->act != HUSK_ACT_NONE) + (g->beta != 0))
-                                      : a + b + each;
+    const double all =
+        is_backward(c) ? 2 * (a + b) + each * (1 + (c->act != HUSK_ACT_NONE) + (g->beta != 0)) : a + b + each;
     return matrices(c) + bench_case_element(c) * all;
 }
 
@@ -146,8 +142,7 @@ static double bytes(const bench_case *c)
     return is_backward(c) ? bench_case_element(c) * (batch * (m * k + k * n) + bias_elements(g)) : 0;
 }
 
-static bool make_matrices(bench_array *array, const bench_gemm *g, int64_t rows, int64_t columns,
-                          int64_t leading)
+static bool make_matrices(bench_array *array, const bench_gemm *g, int64_t rows, int64_t columns, int64_t leading)
 {
     int64_t shape[3] = {g->batch, rows, columns}, strides[3] = {0, leading, 1};
     if (__builtin_mul_overflow(rows, leading, &strides[0]))
@@ -168,8 +163,7 @@ static bool make_backward_data(const bench_case *c, bench_data *data, uint64_t s
     stored s = stored_sizes(g);
     if (!make_matrices(&data->x, g, s.a_rows, s.a_columns, g->lda) ||
         !make_matrices(&data->w, g, s.b_rows, s.b_columns, g->ldb) ||
-        !make_matrices(&data->y, g, s.a_rows, s.a_columns, g->lda) ||
-        !make_matrices(&data->dy, g, g->m, g->n, g->ldc))
+        !make_matrices(&data->y, g, s.a_rows, s.a_columns, g->lda) || !make_matrices(&data->dy, g, g->m, g->n, g->ldc))
         return false;
     bench_array_fill(&data->x, seed, 1);
     bench_array_fill(&data->w, seed + 1, 1);
@@ -207,8 +201,7 @@ static bool make_data(const bench_case *c, bench_data *data, uint64_t seed)
     const bench_gemm *g = &c->as.gemm;
     stored s = stored_sizes(g);
     if (!make_matrices(&data->x, g, s.a_rows, s.a_columns, g->lda) ||
-        !make_matrices(&data->w, g, s.b_rows, s.b_columns, g->ldb) ||
-        !make_matrices(&data->y, g, g->m, g->n, g->ldc))
+        !make_matrices(&data->w, g, s.b_rows, s.b_columns, g->ldb) || !make_matrices(&data->y, g, g->m, g->n, g->ldc))
         return false;
     bench_array_fill(&data->x, seed, 1);
     bench_array_fill(&data->w, seed + 1, 1);
@@ -227,16 +220,16 @@ static bool make_data(const bench_case *c, bench_data *data, uint64_t seed)
 static husk_gemm_params params_of(const bench_case *c, const char *variant)
 {
     return HUSK_GEMM_PARAMS(.transpose_a = (uint32_t)c->as.gemm.ta, .transpose_b = (uint32_t)c->as.gemm.tb,
-                            .activation = c->act, .activation_slope = BENCH_LEAKY_SLOPE,
-                            .precision = c->precision, .variant = variant);
+                            .activation = c->act, .activation_slope = BENCH_LEAKY_SLOPE, .precision = c->precision,
+                            .variant = variant);
 }
 
 static husk_status husk_prepare(bench_husk_job *job)
 {
     husk_gemm_params params = params_of(job->c, job->form);
     bench_husk_set *set = job->sets;
-    husk_status status = husk_gemm_plan_create(job->context, &params, &set->x, &set->w,
-                                               bench_optional(&set->bias), &set->y, &job->plan, &job->error);
+    husk_status status = husk_gemm_plan_create(job->context, &params, &set->x, &set->w, bench_optional(&set->bias),
+                                               &set->y, &job->plan, &job->error);
     if (status == HUSK_OK && job->c->packed)
         status = bench_job_packed(job, husk_gemm_plan_pack(job->plan, job->queue, &set->w, &job->packed));
     return status;
@@ -246,9 +239,8 @@ static husk_status husk_enqueue(bench_husk_job *job, bench_husk_set *set)
 {
     float alpha = (float)job->c->as.gemm.alpha, beta = (float)job->c->as.gemm.beta;
     if (job->c->packed)
-        return husk_gemm_plan_run(job->plan, job->queue, alpha, &set->x,
-                                  job->packed ? &job->packed_w : &set->w, bench_optional(&set->bias), beta,
-                                  &set->y);
+        return husk_gemm_plan_run(job->plan, job->queue, alpha, &set->x, job->packed ? &job->packed_w : &set->w,
+                                  bench_optional(&set->bias), beta, &set->y);
     husk_gemm_params params = params_of(job->c, job->form);
     if (is_backward(job->c)) {
         const husk_tensor *saved = bench_optional(&set->saved[0]);
@@ -264,11 +256,10 @@ static void verify_backward(const bench_case *c, const bench_data *data, const b
                             const bench_verify_options *options, bench_verdict *verdict)
 {
     static const char *const names[] = {"da", "db", "dbias", "dc"};
-    const bench_array *const made[] = {&output->y, &output->gradients[0], &output->gradients[1],
-                                       &output->gradients[2]};
+    const bench_array *const made[] = {&output->y, &output->gradients[0], &output->gradients[1], &output->gradients[2]};
     const husk_gemm_params params = params_of(c, NULL);
-    const husk_ref_array a = bench_ref_array(&data->x), b = bench_ref_array(&data->w),
-                         dy = bench_ref_array(&data->dy), saved = bench_ref_array(&data->saved[0]);
+    const husk_ref_array a = bench_ref_array(&data->x), b = bench_ref_array(&data->w), dy = bench_ref_array(&data->dy),
+                         saved = bench_ref_array(&data->saved[0]);
     const bool from_y = follows_from_y(c->act);
     for (int i = 0; i < 4; i++) {
         if (!made[i]->data)
@@ -301,8 +292,7 @@ static void verify(const bench_case *c, const bench_data *data, const bench_outp
         return;
     }
     husk_gemm_params params = params_of(c, NULL);
-    husk_ref_array a = bench_ref_array(&data->x), b = bench_ref_array(&data->w),
-                   bias = bench_ref_array(&data->bias);
+    husk_ref_array a = bench_ref_array(&data->x), b = bench_ref_array(&data->w), bias = bench_ref_array(&data->bias);
     husk_ref_array before = bench_ref_array(&data->y), after = bench_ref_array(&output->y);
     husk_ref_gemm op = {
         .params = &params,
@@ -342,11 +332,9 @@ static bool generate(int64_t index, char line[BENCH_CASE_TEXT])
     if (is_batched)
         bench_append(line, BENCH_CASE_TEXT, " batch=%d", 2 + (int)husk_ref_random_below(&draw, 3));
     if (husk_ref_random_below(&draw, 5) == 0)
-        bench_append(line, BENCH_CASE_TEXT, " lda=%d ldb=%d ldc=%d", (ta ? m : k) + 3, (tb ? k : n) + 1,
-                     n + 5);
+        bench_append(line, BENCH_CASE_TEXT, " lda=%d ldb=%d ldc=%d", (ta ? m : k) + 3, (tb ? k : n) + 1, n + 5);
     if (husk_ref_random_below(&draw, 3) == 0)
-        bench_append(line, BENCH_CASE_TEXT, " act=%s",
-                     husk_act_name((husk_act)(1 + husk_ref_random_below(&draw, 8))));
+        bench_append(line, BENCH_CASE_TEXT, " act=%s", husk_act_name((husk_act)(1 + husk_ref_random_below(&draw, 8))));
     if (!is_batched && husk_ref_random_below(&draw, 3) == 0 && !is_gradient)
         bench_append(line, BENCH_CASE_TEXT, " packed=1");
     if (is_narrow)
@@ -361,8 +349,7 @@ const bench_op bench_op_gemm = {
     .name = "gemm",
     .gradients = {[BENCH_BWD] = "gemm_backward"},
     .fields = fields,
-    .common = BENCH_COMMON_ACT | BENCH_COMMON_DTYPE | BENCH_COMMON_PRECISION | BENCH_COMMON_PACKED |
-              BENCH_COMMON_DIR,
+    .common = BENCH_COMMON_ACT | BENCH_COMMON_DTYPE | BENCH_COMMON_PRECISION | BENCH_COMMON_PACKED | BENCH_COMMON_DIR,
     .normalise = normalise,
     .resolve = resolve,
     .flops = flops,

@@ -59,8 +59,8 @@ static bool generate(int64_t index, char line[BENCH_CASE_TEXT])
     static const int sizes[] = {1, 7, 31, 32, 33, 64, 65, 100};
     if (index >= 32)
         return false;
-    snprintf(line, BENCH_CASE_TEXT, "copy outer=%d rows=%d columns=%d turn=%d", 1 + (int)(index % 3),
-             sizes[index % 8], sizes[index * 5 / 8 % 8], (int)(index / 2 % 2));
+    snprintf(line, BENCH_CASE_TEXT, "copy outer=%d rows=%d columns=%d turn=%d", 1 + (int)(index % 3), sizes[index % 8],
+             sizes[index * 5 / 8 % 8], (int)(index / 2 % 2));
     return true;
 }
 

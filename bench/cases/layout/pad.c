@@ -56,8 +56,8 @@ static double operands(const bench_case *c)
 static bool make_data(const bench_case *c, bench_data *data, uint64_t seed)
 {
     const bench_pad *own = &c->as.pad;
-    const int64_t x[3] = {own->outer, own->h, own->w}, y[3] = {own->outer, own->h + 2 * own->width,
-                                                               own->w + 2 * own->width};
+    const int64_t x[3] = {own->outer, own->h, own->w},
+                  y[3] = {own->outer, own->h + 2 * own->width, own->w + 2 * own->width};
     bench_array *from = c->dir == BENCH_BWD ? &data->dy : &data->x;
     if (!bench_array_make(from, HUSK_F32, 3, c->dir == BENCH_BWD ? y : x, NULL) ||
         !bench_array_make(&data->y, HUSK_F32, 3, c->dir == BENCH_BWD ? x : y, NULL))

@@ -11,9 +11,9 @@
 #include "ref/norm/norm.h"
 #include "ref/random.h"
 
-static const bench_choice kind_choices[] = {{"layer", HUSK_NORM_LAYER},       {"rms", HUSK_NORM_RMS},
-                                            {"group", HUSK_NORM_GROUP},       {"instance", HUSK_NORM_INSTANCE},
-                                            {"batch", HUSK_NORM_BATCH},       {NULL, 0}};
+static const bench_choice kind_choices[] = {{"layer", HUSK_NORM_LAYER}, {"rms", HUSK_NORM_RMS},
+                                            {"group", HUSK_NORM_GROUP}, {"instance", HUSK_NORM_INSTANCE},
+                                            {"batch", HUSK_NORM_BATCH}, {NULL, 0}};
 
 static const bench_field fields[] = {
     BENCH_CHOICE("kind", as.norm.kind, HUSK_NORM_LAYER, kind_choices, "what is normalised together"),

@@ -193,8 +193,7 @@ static husk_pool_params params_of(const bench_case *c, const char *variant)
     const bench_pool *p = &c->as.pool;
     husk_pool_params params =
         HUSK_POOL_PARAMS(.kind = (husk_pool_kind)p->kind, .ceil_mode = (uint32_t)p->ceil,
-                         .count_pad = (uint32_t)p->count_pad, .global = (uint32_t)p->global,
-                         .variant = variant);
+                         .count_pad = (uint32_t)p->count_pad, .global = (uint32_t)p->global, .variant = variant);
     for (int64_t i = 0; i < p->space && !p->global; i++) {
         params.window[i] = p->window[i];
         params.stride[i] = p->stride[i];

@@ -139,8 +139,7 @@ static husk_quantized_conv_params params_of(const bench_case *c, const char *var
     const bench_quantized_conv *p = &c->as.quantized_conv;
     return HUSK_QUANTIZED_CONV_PARAMS(.activation = c->act, .activation_slope = BENCH_LEAKY_SLOPE,
                                       .stride = {p->stride, p->stride}, .pad = {p->pad, p->pad},
-                                      .dilation = {p->dilation, p->dilation}, .groups = p->groups,
-                                      .variant = variant);
+                                      .dilation = {p->dilation, p->dilation}, .groups = p->groups, .variant = variant);
 }
 
 static const husk_quantization *y_quantization_of(const bench_case *c)
@@ -152,9 +151,9 @@ static husk_status husk_prepare(bench_husk_job *job)
 {
     const husk_quantized_conv_params params = params_of(job->c, job->form);
     bench_husk_set *set = job->sets;
-    husk_status status = husk_quantized_conv_plan_create(
-        job->context, &params, &set->x, &set->w, bench_optional(&set->saved[0]), bench_optional(&set->bias), &set->y,
-        &job->plan, &job->error);
+    husk_status status =
+        husk_quantized_conv_plan_create(job->context, &params, &set->x, &set->w, bench_optional(&set->saved[0]),
+                                        bench_optional(&set->bias), &set->y, &job->plan, &job->error);
     if (status == HUSK_OK && job->c->packed)
         status = bench_job_packed(job, husk_quantized_conv_plan_pack(job->plan, job->queue, &set->w, &job->packed));
     return status;

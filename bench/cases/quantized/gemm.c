@@ -46,8 +46,8 @@ static double operands(const bench_case *c)
 {
     const bench_quantized_gemm *g = &c->as.quantized_gemm;
     const double m = (double)g->m, n = (double)g->n, k = (double)g->k;
-    return m * k + k * n + (double)husk_dtype_size((husk_dtype)g->c) * m * n +
-           (g->c == HUSK_I32 ? 0 : 4 * n) + (g->bias ? 4 * n : 0);
+    return m * k + k * n + (double)husk_dtype_size((husk_dtype)g->c) * m * n + (g->c == HUSK_I32 ? 0 : 4 * n) +
+           (g->bias ? 4 * n : 0);
 }
 
 // Where C is empty, nothing is read.
@@ -87,8 +87,7 @@ static bool make_data(const bench_case *c, bench_data *data, uint64_t seed)
 
 static husk_quantized_gemm_params params_of(const bench_case *c, const char *variant)
 {
-    return HUSK_QUANTIZED_GEMM_PARAMS(.activation = c->act, .activation_slope = BENCH_LEAKY_SLOPE,
-                                      .variant = variant);
+    return HUSK_QUANTIZED_GEMM_PARAMS(.activation = c->act, .activation_slope = BENCH_LEAKY_SLOPE, .variant = variant);
 }
 
 static const husk_quantization *c_quantization_of(const bench_case *c)
@@ -100,9 +99,9 @@ static husk_status husk_prepare(bench_husk_job *job)
 {
     const husk_quantized_gemm_params params = params_of(job->c, job->form);
     bench_husk_set *set = job->sets;
-    husk_status status = husk_quantized_gemm_plan_create(
-        job->context, &params, &set->x, &set->w, bench_optional(&set->saved[0]), bench_optional(&set->bias), &set->y,
-        &job->plan, &job->error);
+    husk_status status =
+        husk_quantized_gemm_plan_create(job->context, &params, &set->x, &set->w, bench_optional(&set->saved[0]),
+                                        bench_optional(&set->bias), &set->y, &job->plan, &job->error);
     if (status == HUSK_OK && job->c->packed)
         status = bench_job_packed(job, husk_quantized_gemm_plan_pack(job->plan, job->queue, &set->w, &job->packed));
     return status;

@@ -8,8 +8,7 @@
 #include "ref/random.h"
 
 enum { PER_TENSOR, PER_ROW, PER_COLUMN };
-static const bench_choice per_choices[] = {
-    {"tensor", PER_TENSOR}, {"row", PER_ROW}, {"column", PER_COLUMN}, {NULL, 0}};
+static const bench_choice per_choices[] = {{"tensor", PER_TENSOR}, {"row", PER_ROW}, {"column", PER_COLUMN}, {NULL, 0}};
 
 static const bench_field fields[] = {
     BENCH_REQUIRED("rows", as.quantize.rows, 0, "rows"),
@@ -48,8 +47,7 @@ static bool make_data(const bench_case *c, bench_data *data, uint64_t seed)
     const int64_t shape[2] = {p->rows, p->columns}, one = 1;
     const int64_t *channels = p->per == PER_ROW ? &shape[0] : p->per == PER_COLUMN ? &shape[1] : &one;
     const husk_dtype byte = p->u8 ? HUSK_U8 : HUSK_I8;
-    if (!bench_array_make(&data->x, HUSK_F32, 2, shape, NULL) ||
-        !bench_array_make(&data->y, byte, 2, shape, NULL) ||
+    if (!bench_array_make(&data->x, HUSK_F32, 2, shape, NULL) || !bench_array_make(&data->y, byte, 2, shape, NULL) ||
         !bench_array_make(&data->w, HUSK_F32, 1, channels, NULL) ||
         !bench_array_make(&data->bias, byte, 1, channels, NULL))
         return false;

@@ -75,8 +75,7 @@ static bool normalise(bench_case *c, char reason[BENCH_REASON_TEXT])
 
 static husk_reduce_params params_of(const bench_case *c, const char *variant)
 {
-    husk_reduce_params params =
-        HUSK_REDUCE_PARAMS(.kind = (husk_reduce_kind)c->as.reduce.kind, .variant = variant);
+    husk_reduce_params params = HUSK_REDUCE_PARAMS(.kind = (husk_reduce_kind)c->as.reduce.kind, .variant = variant);
     params.axis_count = c->as.reduce.ends ? 2 : 1;
     params.axes[0] = c->as.reduce.ends ? 0 : 1;
     params.axes[1] = c->as.reduce.ends ? 2 : 0;

@@ -16,11 +16,7 @@
 #include "ref/rnn/rnn.h"
 
 static const bench_choice cell_choices[] = {
-    {"tanh", HUSK_RNN_TANH},
-    {"relu", HUSK_RNN_RELU},
-    {"lstm", HUSK_RNN_LSTM},
-    {"gru", HUSK_RNN_GRU},
-    {NULL, 0},
+    {"tanh", HUSK_RNN_TANH}, {"relu", HUSK_RNN_RELU}, {"lstm", HUSK_RNN_LSTM}, {"gru", HUSK_RNN_GRU}, {NULL, 0},
 };
 static const bench_choice reset_choices[] = {
     {"after", HUSK_GRU_RESET_AFTER},
@@ -41,8 +37,7 @@ static const bench_field fields[] = {
     BENCH_REQUIRED("hidden", as.rnn.hidden, 1, "features of the state"),
     BENCH_INTEGER("layers", as.rnn.layers, 1, 1, "layers on top of each other"),
     BENCH_CHOICE("bidir", as.rnn.bidir, 0, bench_flag_choices, "1: both directions"),
-    BENCH_CHOICE("reset", as.rnn.reset, HUSK_GRU_RESET_AFTER, reset_choices,
-                 "gru's reset gate, see husk/ops/rnn.h"),
+    BENCH_CHOICE("reset", as.rnn.reset, HUSK_GRU_RESET_AFTER, reset_choices, "gru's reset gate, see husk/ops/rnn.h"),
     BENCH_CHOICE("lengths", as.rnn.lengths, 0, bench_flag_choices, "1: sequences of different length"),
     BENCH_CHOICE("bias", as.rnn.bias, 1, bench_flag_choices, "0: without biases"),
     BENCH_CHOICE("state", as.rnn.state, 0, bench_flag_choices, "1: initial states are given"),
@@ -107,8 +102,7 @@ static double bytes_with(const bench_case *c, double read)
     if (!bench_rnn_is_backward(c))
         return size * (bench_rnn_weight_count(r) + biases + read * features + all * outputs);
     const double kept = r->cell == HUSK_RNN_LSTM ? 5 : r->cell == HUSK_RNN_GRU ? 4 - (double)r->reset : 1;
-    return size *
-               (2 * bench_rnn_weight_count(r) + biases + read * (features + 2 * outputs) + all * features) +
+    return size * (2 * bench_rnn_weight_count(r) + biases + read * (features + 2 * outputs) + all * features) +
            fmax(size, 4) * units * read * kept;
 }
 
@@ -132,8 +126,7 @@ static double states(const bench_rnn *r, bool backward)
 static double operands(const bench_case *c)
 {
     const bench_rnn *r = &c->as.rnn;
-    return bytes_with(c, (double)r->t * (double)r->b) +
-           bench_case_element(c) * states(r, bench_rnn_is_backward(c));
+    return bytes_with(c, (double)r->t * (double)r->b) + bench_case_element(c) * states(r, bench_rnn_is_backward(c));
 }
 
 static bool make_layer(const bench_rnn *r, int64_t layer, bench_rnn_weights *w, uint64_t seed)
@@ -212,14 +205,11 @@ static bool make_output(const bench_case *c, const bench_data *data, bench_outpu
     const bench_rnn *r = &c->as.rnn;
     int64_t shape[3] = {data->layer_count, r->b, r->hidden};
     if (bench_rnn_is_backward(c)) {
-        int64_t matrices = (int64_t)bench_rnn_weight_count(r),
-                biases = 2 * data->layer_count * r->gates * r->hidden;
+        int64_t matrices = (int64_t)bench_rnn_weight_count(r), biases = 2 * data->layer_count * r->gates * r->hidden;
         return bench_array_make(&output->gradients[BENCH_RNN_MATRICES], c->dtype, 1, &matrices, NULL) &&
-               (!r->bias ||
-                bench_array_make(&output->gradients[BENCH_RNN_BIASES], c->dtype, 1, &biases, NULL)) &&
+               (!r->bias || bench_array_make(&output->gradients[BENCH_RNN_BIASES], c->dtype, 1, &biases, NULL)) &&
                (!r->state || bench_array_make(&output->gradients[BENCH_RNN_H0], c->dtype, 3, shape, NULL)) &&
-               (!data->c0.data ||
-                bench_array_make(&output->gradients[BENCH_RNN_C0], c->dtype, 3, shape, NULL));
+               (!data->c0.data || bench_array_make(&output->gradients[BENCH_RNN_C0], c->dtype, 3, shape, NULL));
     }
     return bench_array_make(&output->h_n, c->dtype, 3, shape, NULL) &&
            (r->cell != HUSK_RNN_LSTM || bench_array_make(&output->c_n, c->dtype, 3, shape, NULL));
@@ -227,9 +217,8 @@ static bool make_output(const bench_case *c, const bench_data *data, bench_outpu
 
 static husk_rnn_inputs inputs_of(const bench_husk_job *job, const bench_husk_set *set, bool packed)
 {
-    return HUSK_RNN_INPUTS(.x = &set->x, .lengths = bench_optional(&set->lengths),
-                           .h0 = bench_optional(&set->h0), .c0 = bench_optional(&set->c0),
-                           .weights = packed ? NULL : set->layer_weights,
+    return HUSK_RNN_INPUTS(.x = &set->x, .lengths = bench_optional(&set->lengths), .h0 = bench_optional(&set->h0),
+                           .c0 = bench_optional(&set->c0), .weights = packed ? NULL : set->layer_weights,
                            .packed = packed ? job->packed : NULL);
 }
 
@@ -243,11 +232,10 @@ static husk_status husk_prepare(bench_husk_job *job)
     husk_rnn_params params = bench_rnn_params(job->c, job->form);
     husk_rnn_inputs inputs = inputs_of(job, job->sets, false);
     husk_rnn_outputs outputs = outputs_of(job->sets);
-    husk_status status =
-        husk_rnn_plan_create(job->context, &params, &inputs, &outputs, &job->plan, &job->error);
+    husk_status status = husk_rnn_plan_create(job->context, &params, &inputs, &outputs, &job->plan, &job->error);
     if (status == HUSK_OK && job->c->packed)
-        status = bench_job_packed(job, husk_rnn_plan_pack(job->plan, job->queue, job->sets->layer_weights,
-                                                          &job->packed));
+        status =
+            bench_job_packed(job, husk_rnn_plan_pack(job->plan, job->queue, job->sets->layer_weights, &job->packed));
     return status;
 }
 
@@ -259,8 +247,7 @@ static husk_status enqueue_backward(bench_husk_job *job, bench_husk_set *set)
     husk_rnn_weights list[HUSK_REF_RNN_MAX_WEIGHTS];
     for (int64_t i = 0; i < job->data->layer_count; i++) {
         const int64_t features = bench_rnn_layer_input(r, i / r->directions);
-        const husk_tensor *matrices = &set->gradients[BENCH_RNN_MATRICES],
-                          *biases = &set->gradients[BENCH_RNN_BIASES];
+        const husk_tensor *matrices = &set->gradients[BENCH_RNN_MATRICES], *biases = &set->gradients[BENCH_RNN_BIASES];
         husk_tensor *t = tensors[i];
         t[0] = husk_tensor_make(matrices->buffer, matrices->dtype, 2, (int64_t[]){rows, features});
         t[1] = husk_tensor_make(matrices->buffer, matrices->dtype, 2, (int64_t[]){rows, r->hidden});
@@ -271,11 +258,10 @@ static husk_status enqueue_backward(bench_husk_job *job, bench_husk_set *set)
     }
     husk_rnn_params params = bench_rnn_params(job->c, job->form);
     husk_rnn_inputs inputs = inputs_of(job, set, false);
-    husk_rnn_outputs outputs = HUSK_RNN_OUTPUTS(.y = &set->saved[BENCH_RNN_SAVED_Y],
-                                                .reserve = &set->saved[BENCH_RNN_SAVED_RESERVE]);
-    husk_rnn_outputs given =
-        HUSK_RNN_OUTPUTS(.y = &set->dy, .h_n = bench_optional(&set->saved[BENCH_RNN_SAVED_DH_N]),
-                         .c_n = bench_optional(&set->saved[BENCH_RNN_SAVED_DC_N]));
+    husk_rnn_outputs outputs =
+        HUSK_RNN_OUTPUTS(.y = &set->saved[BENCH_RNN_SAVED_Y], .reserve = &set->saved[BENCH_RNN_SAVED_RESERVE]);
+    husk_rnn_outputs given = HUSK_RNN_OUTPUTS(.y = &set->dy, .h_n = bench_optional(&set->saved[BENCH_RNN_SAVED_DH_N]),
+                                              .c_n = bench_optional(&set->saved[BENCH_RNN_SAVED_DC_N]));
     husk_rnn_gradients gradients =
         HUSK_RNN_GRADIENTS(.x = &set->y, .h0 = bench_optional(&set->gradients[BENCH_RNN_H0]),
                            .c0 = bench_optional(&set->gradients[BENCH_RNN_C0]), .weights = list);
@@ -305,8 +291,8 @@ static bool generate(int64_t index, char line[BENCH_CASE_TEXT])
 #define BELOW(limit) ((int)husk_ref_random_below(&draw, limit))
     int cell = (int)(index % 4), t = 1 + BELOW(9), b = batches[BELOW(6)];
     int input = sizes[BELOW(10)], hidden = sizes[BELOW(10)];
-    snprintf(line, BENCH_CASE_TEXT, "rnn cell=%s t=%d b=%d input=%d hidden=%d", cell_choices[cell].text, t, b,
-             input, hidden);
+    snprintf(line, BENCH_CASE_TEXT, "rnn cell=%s t=%d b=%d input=%d hidden=%d", cell_choices[cell].text, t, b, input,
+             hidden);
     if (BELOW(3) == 0)
         bench_append(line, BENCH_CASE_TEXT, " layers=2");
     if (BELOW(3) == 0)

@@ -43,15 +43,13 @@ typedef struct host_step {
 static float input_sum(const host_step *s, int64_t row)
 {
     const float *bias = s->w->input_bias.data;
-    return dot((const float *)s->w->input.data + row * s->features, s->x, s->features) +
-           (bias ? bias[row] : 0.0f);
+    return dot((const float *)s->w->input.data + row * s->features, s->x, s->features) + (bias ? bias[row] : 0.0f);
 }
 
 static float hidden_sum(const host_step *s, int64_t row, const float *h)
 {
     const float *bias = s->w->hidden_bias.data;
-    return dot((const float *)s->w->hidden.data + row * s->r->hidden, h, s->r->hidden) +
-           (bias ? bias[row] : 0.0f);
+    return dot((const float *)s->w->hidden.data + row * s->r->hidden, h, s->r->hidden) + (bias ? bias[row] : 0.0f);
 }
 
 static void host_gru(const host_step *s)
@@ -98,8 +96,8 @@ static void host_vanilla(const host_step *s)
 }
 
 // All steps of one layer in one direction, of sequences that repeat no other; input and output are rows [t, b].
-static void host_layer(const bench_case *c, const bench_data *data, int64_t index, const float *input,
-                       float *output, float *kept, float *work)
+static void host_layer(const bench_case *c, const bench_data *data, int64_t index, const float *input, float *output,
+                       float *kept, float *work)
 {
     const bench_rnn *r = &c->as.rnn;
     const husk_rnn_params params = bench_rnn_params(c, NULL);

@@ -13,9 +13,7 @@ int64_t bench_rnn_distinct(const bench_case *c)
     const double cost = 2 * (double)r->t * bench_rnn_weight_count(r), most = 32.0 * HUSK_REF_COMPLETE_COST;
     if (!bench_rnn_is_backward(c) || cost * (double)r->b <= most || r->b <= fewest)
         return r->b;
-    const int64_t some = cost * MOST <= most             ? MOST
-                         : cost * (double)fewest >= most ? fewest
-                                                         : (int64_t)(most / cost);
+    const int64_t some = cost * MOST <= most ? MOST : cost * (double)fewest >= most ? fewest : (int64_t)(most / cost);
     return some < r->b ? some : r->b;
 }
 

@@ -21,8 +21,7 @@ husk_rnn_params bench_rnn_params(const bench_case *c, const char *variant)
                            .precision = c->precision, .variant = variant);
 }
 
-void bench_rnn_place_gradients(const bench_rnn *r, int64_t index, int64_t *input, int64_t *hidden,
-                               int64_t *bias)
+void bench_rnn_place_gradients(const bench_rnn *r, int64_t index, int64_t *input, int64_t *hidden, int64_t *bias)
 {
     const int64_t rows = r->gates * r->hidden;
     *input = 0;

@@ -29,7 +29,6 @@ double bench_rnn_weight_count(const bench_rnn *r);
 husk_rnn_params bench_rnn_params(const bench_case *c, const char *variant);
 
 /* Where one weight's gradients begin in the rows of all: rows first, and of biases. */
-void bench_rnn_place_gradients(const bench_rnn *r, int64_t index, int64_t *input, int64_t *hidden,
-                               int64_t *bias);
+void bench_rnn_place_gradients(const bench_rnn *r, int64_t index, int64_t *input, int64_t *hidden, int64_t *bias);
 
 #endif

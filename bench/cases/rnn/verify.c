@@ -26,8 +26,7 @@ static husk_ref_rnn_weights *ref_weights(const bench_data *data, husk_ref_array 
 }
 
 // Part of an array of gradients as one weight's.
-static husk_ref_array part_of(const bench_array *all, int64_t offset, int32_t rank, int64_t rows,
-                              int64_t columns)
+static husk_ref_array part_of(const bench_array *all, int64_t offset, int32_t rank, int64_t rows, int64_t columns)
 {
     char *at = (char *)all->data + offset * (int64_t)husk_dtype_size(all->dtype);
     return husk_ref_array_make(at, all->dtype, rank, (int64_t[]){rows, columns});
@@ -43,14 +42,12 @@ static void compare(const husk_ref_rnn_backward *op, const husk_ref_rnn_gradient
     bench_verdict_add(verdict, name, &report);
 }
 
-static void compare_all(const bench_case *c, const husk_ref_rnn_backward *op,
-                        const husk_ref_rnn_gradients *expected, const bench_output *output,
-                        bench_verdict *verdict)
+static void compare_all(const bench_case *c, const husk_ref_rnn_backward *op, const husk_ref_rnn_gradients *expected,
+                        const bench_output *output, bench_verdict *verdict)
 {
     const bench_rnn *r = &c->as.rnn;
     const int64_t rows = r->gates * r->hidden;
-    const husk_ref_array dx = bench_ref_array(&output->y),
-                         dh0 = bench_ref_array(&output->gradients[BENCH_RNN_H0]),
+    const husk_ref_array dx = bench_ref_array(&output->y), dh0 = bench_ref_array(&output->gradients[BENCH_RNN_H0]),
                          dc0 = bench_ref_array(&output->gradients[BENCH_RNN_C0]);
     compare(op, &expected->x, &dx, "dx", verdict);
     compare(op, &expected->h0, &dh0, "dh0", verdict);
@@ -58,17 +55,16 @@ static void compare_all(const bench_case *c, const husk_ref_rnn_backward *op,
     for (int64_t i = 0; output->gradients[BENCH_RNN_MATRICES].data && i < r->layers * r->directions; i++) {
         int64_t input, hidden, bias;
         bench_rnn_place_gradients(r, i, &input, &hidden, &bias);
-        const husk_ref_array matrices[2] = {part_of(&output->gradients[BENCH_RNN_MATRICES], input, 2, rows,
-                                                    bench_rnn_layer_input(r, i / r->directions)),
-                                            part_of(&output->gradients[BENCH_RNN_MATRICES], hidden, 2, rows,
-                                                    r->hidden)};
+        const husk_ref_array matrices[2] = {
+            part_of(&output->gradients[BENCH_RNN_MATRICES], input, 2, rows,
+                    bench_rnn_layer_input(r, i / r->directions)),
+            part_of(&output->gradients[BENCH_RNN_MATRICES], hidden, 2, rows, r->hidden)};
         compare(op, &expected->weights[i][0], &matrices[0], "input weights' gradient", verdict);
         compare(op, &expected->weights[i][1], &matrices[1], "hidden weights' gradient", verdict);
         if (!output->gradients[BENCH_RNN_BIASES].data)
             continue;
         const husk_ref_array biases[2] = {part_of(&output->gradients[BENCH_RNN_BIASES], bias, 1, rows, 1),
-                                          part_of(&output->gradients[BENCH_RNN_BIASES], bias + rows, 1, rows,
-                                                  1)};
+                                          part_of(&output->gradients[BENCH_RNN_BIASES], bias + rows, 1, rows, 1)};
         compare(op, &expected->weights[i][2], &biases[0], "input bias' gradient", verdict);
         compare(op, &expected->weights[i][3], &biases[1], "hidden bias' gradient", verdict);
     }
@@ -118,8 +114,7 @@ static double state_error(const bench_case *c)
 static void verify_backward(const bench_case *c, const bench_data *data, const bench_output *output,
                             const husk_ref_rnn *forward, double widening, bench_verdict *verdict)
 {
-    const husk_ref_array y = bench_ref_array(&data->saved[BENCH_RNN_SAVED_Y]),
-                         dy = bench_ref_array(&data->dy),
+    const husk_ref_array y = bench_ref_array(&data->saved[BENCH_RNN_SAVED_Y]), dy = bench_ref_array(&data->dy),
                          reserve = bench_ref_array(&data->saved[BENCH_RNN_SAVED_RESERVE]),
                          dh_n = bench_ref_array(&data->saved[BENCH_RNN_SAVED_DH_N]),
                          dc_n = bench_ref_array(&data->saved[BENCH_RNN_SAVED_DC_N]);
@@ -171,10 +166,9 @@ void bench_rnn_verify(const bench_case *c, const bench_data *data, const bench_o
     if (weight && arrays && bench_rnn_is_backward(c)) {
         verify_backward(c, data, output, &op, options->widening, verdict);
     } else {
-        y_report.allocation_failed =
-            !weight || !arrays ||
-            !husk_ref_rnn_check(&op, &y, h_n.data ? &h_n : NULL, c_n.data ? &c_n : NULL, options->seed,
-                                &y_report, &state_report);
+        y_report.allocation_failed = !weight || !arrays ||
+                                     !husk_ref_rnn_check(&op, &y, h_n.data ? &h_n : NULL, c_n.data ? &c_n : NULL,
+                                                         options->seed, &y_report, &state_report);
         bench_verdict_add(verdict, "y", &y_report);
         if (h_n.data)
             bench_verdict_add(verdict, "h_n, c_n", &state_report);

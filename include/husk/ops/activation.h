@@ -75,8 +75,8 @@ typedef struct husk_activation_params {
  * Signs are kept: for x below zero, no smooth kind except SIGMOID gives a positive y; for x above zero, none gives a
  * negative y.
  */
-HUSK_API husk_status husk_activation(husk_queue *queue, const husk_activation_params *params,
-                                     const husk_tensor *x, const husk_tensor *y);
+HUSK_API husk_status husk_activation(husk_queue *queue, const husk_activation_params *params, const husk_tensor *x,
+                                     const husk_tensor *y);
 
 /**
  * Enqueue the gradient dx = dy * activation'(x).

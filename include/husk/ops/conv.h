@@ -111,18 +111,16 @@ HUSK_API husk_status husk_conv(husk_queue *queue, const husk_conv_params *params
  *
  * @param shape receives as many numbers as x has dimensions
  */
-HUSK_API husk_status husk_conv_output_shape(const husk_conv_params *params, const husk_tensor *x,
-                                            const husk_tensor *w, int64_t shape[HUSK_MAX_RANK],
-                                            husk_error *error);
+HUSK_API husk_status husk_conv_output_shape(const husk_conv_params *params, const husk_tensor *x, const husk_tensor *w,
+                                            int64_t shape[HUSK_MAX_RANK], husk_error *error);
 
 /** Create a plan for these shapes, strides and options. Buffers and offsets of the tensors are ignored. */
-HUSK_API husk_status husk_conv_plan_create(husk_context *context, const husk_conv_params *params,
-                                           const husk_tensor *x, const husk_tensor *w,
-                                           const husk_tensor *bias, const husk_tensor *y, husk_plan **plan,
-                                           husk_error *error);
+HUSK_API husk_status husk_conv_plan_create(husk_context *context, const husk_conv_params *params, const husk_tensor *x,
+                                           const husk_tensor *w, const husk_tensor *bias, const husk_tensor *y,
+                                           husk_plan **plan, husk_error *error);
 /** Enqueue a run of the plan. */
-HUSK_API husk_status husk_conv_plan_run(husk_plan *plan, husk_queue *queue, const husk_tensor *x,
-                                        const husk_tensor *w, const husk_tensor *bias, const husk_tensor *y);
+HUSK_API husk_status husk_conv_plan_run(husk_plan *plan, husk_queue *queue, const husk_tensor *x, const husk_tensor *w,
+                                        const husk_tensor *bias, const husk_tensor *y);
 /**
  * Pack weights for the plan. Uses on other queues must be ordered after the packing.
  *

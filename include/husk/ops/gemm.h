@@ -81,18 +81,16 @@ typedef struct husk_gemm_params {
  *
  * @param params NULL for the defaults
  */
-HUSK_API husk_status husk_gemm(husk_queue *queue, const husk_gemm_params *params, float alpha,
-                               const husk_tensor *a, const husk_tensor *b, const husk_tensor *bias,
-                               float beta, const husk_tensor *c);
+HUSK_API husk_status husk_gemm(husk_queue *queue, const husk_gemm_params *params, float alpha, const husk_tensor *a,
+                               const husk_tensor *b, const husk_tensor *bias, float beta, const husk_tensor *c);
 
 /**
  * Create a plan for these shapes, strides and options. Buffers and offsets of the tensors are ignored, and may differ
  * in every run; shapes and strides may not. alpha and beta are arguments of the run.
  */
-HUSK_API husk_status husk_gemm_plan_create(husk_context *context, const husk_gemm_params *params,
-                                           const husk_tensor *a, const husk_tensor *b,
-                                           const husk_tensor *bias, const husk_tensor *c, husk_plan **plan,
-                                           husk_error *error);
+HUSK_API husk_status husk_gemm_plan_create(husk_context *context, const husk_gemm_params *params, const husk_tensor *a,
+                                           const husk_tensor *b, const husk_tensor *bias, const husk_tensor *c,
+                                           husk_plan **plan, husk_error *error);
 /** Enqueue a run of the plan. */
 HUSK_API husk_status husk_gemm_plan_run(husk_plan *plan, husk_queue *queue, float alpha, const husk_tensor *a,
                                         const husk_tensor *b, const husk_tensor *bias, float beta,
@@ -174,10 +172,9 @@ HUSK_API husk_status husk_gemm_plan_pack(husk_plan *plan, husk_queue *queue, con
  *   dbias is not computed by engines, and keeps its bound.
  */
 HUSK_API husk_status husk_gemm_backward(husk_queue *queue, const husk_gemm_params *params, float alpha,
-                                        const husk_tensor *a, const husk_tensor *b, float beta,
-                                        const husk_tensor *x, const husk_tensor *y, const husk_tensor *dy,
-                                        const husk_tensor *da, const husk_tensor *db, const husk_tensor *dbias,
-                                        const husk_tensor *dc);
+                                        const husk_tensor *a, const husk_tensor *b, float beta, const husk_tensor *x,
+                                        const husk_tensor *y, const husk_tensor *dy, const husk_tensor *da,
+                                        const husk_tensor *db, const husk_tensor *dbias, const husk_tensor *dc);
 
 /**
  * Create a plan for the gradients, as husk_gemm_plan_create() does. Every run has the same tensors, with the same
@@ -189,11 +186,11 @@ HUSK_API husk_status husk_gemm_backward_plan_create(husk_context *context, const
                                                     const husk_tensor *db, const husk_tensor *dbias,
                                                     const husk_tensor *dc, husk_plan **plan, husk_error *error);
 /** Enqueue a run of the plan. */
-HUSK_API husk_status husk_gemm_backward_plan_run(husk_plan *plan, husk_queue *queue, float alpha,
-                                                 const husk_tensor *a, const husk_tensor *b, float beta,
-                                                 const husk_tensor *x, const husk_tensor *y, const husk_tensor *dy,
-                                                 const husk_tensor *da, const husk_tensor *db,
-                                                 const husk_tensor *dbias, const husk_tensor *dc);
+HUSK_API husk_status husk_gemm_backward_plan_run(husk_plan *plan, husk_queue *queue, float alpha, const husk_tensor *a,
+                                                 const husk_tensor *b, float beta, const husk_tensor *x,
+                                                 const husk_tensor *y, const husk_tensor *dy, const husk_tensor *da,
+                                                 const husk_tensor *db, const husk_tensor *dbias,
+                                                 const husk_tensor *dc);
 
 HUSK_END_DECLS
 

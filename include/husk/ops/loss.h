@@ -103,11 +103,7 @@ typedef enum husk_loss_kind {
 HUSK_API const char *husk_loss_kind_name(husk_loss_kind kind);
 
 /** How losses are combined. The file's description has a table. */
-typedef enum husk_loss_reduction {
-    HUSK_LOSS_MEAN = 0,
-    HUSK_LOSS_SUM = 1,
-    HUSK_LOSS_NONE = 2
-} husk_loss_reduction;
+typedef enum husk_loss_reduction { HUSK_LOSS_MEAN = 0, HUSK_LOSS_SUM = 1, HUSK_LOSS_NONE = 2 } husk_loss_reduction;
 
 /** Options of husk_loss() and its gradient. */
 typedef struct husk_loss_params {
@@ -136,8 +132,8 @@ static inline husk_loss_params husk_loss_defaults(husk_loss_kind kind)
 
 /** Enqueue the loss. weight and positive_weight may be NULL. */
 HUSK_API husk_status husk_loss(husk_queue *queue, const husk_loss_params *params, const husk_tensor *x,
-                               const husk_tensor *target, const husk_tensor *weight,
-                               const husk_tensor *positive_weight, const husk_tensor *loss);
+                               const husk_tensor *target, const husk_tensor *weight, const husk_tensor *positive_weight,
+                               const husk_tensor *loss);
 
 /** Enqueue the gradient dx, from what forward read and from dloss, which has loss's shape. params are forward's. */
 HUSK_API husk_status husk_loss_backward(husk_queue *queue, const husk_loss_params *params, const husk_tensor *x,

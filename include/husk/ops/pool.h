@@ -46,10 +46,7 @@
 HUSK_BEGIN_DECLS
 
 /** The kinds of pooling. */
-typedef enum husk_pool_kind {
-    HUSK_POOL_MAX = 0,
-    HUSK_POOL_AVG = 1
-} husk_pool_kind;
+typedef enum husk_pool_kind { HUSK_POOL_MAX = 0, HUSK_POOL_AVG = 1 } husk_pool_kind;
 
 /** Options of husk_pool() and its gradient. The arrays have one number for each space dimension, in their order. */
 typedef struct husk_pool_params {

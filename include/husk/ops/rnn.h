@@ -100,18 +100,10 @@
 HUSK_BEGIN_DECLS
 
 /** The cells. The file's description has their formulas. */
-typedef enum husk_rnn_cell {
-    HUSK_RNN_TANH = 0,
-    HUSK_RNN_RELU = 1,
-    HUSK_RNN_LSTM = 2,
-    HUSK_RNN_GRU = 3
-} husk_rnn_cell;
+typedef enum husk_rnn_cell { HUSK_RNN_TANH = 0, HUSK_RNN_RELU = 1, HUSK_RNN_LSTM = 2, HUSK_RNN_GRU = 3 } husk_rnn_cell;
 
 /** Whether a GRU's reset gate is applied after or before the multiplication with the hidden weights. */
-typedef enum husk_gru_reset {
-    HUSK_GRU_RESET_AFTER = 0,
-    HUSK_GRU_RESET_BEFORE = 1
-} husk_gru_reset;
+typedef enum husk_gru_reset { HUSK_GRU_RESET_AFTER = 0, HUSK_GRU_RESET_BEFORE = 1 } husk_gru_reset;
 
 /** Options of husk_rnn() and its gradient. */
 typedef struct husk_rnn_params {

@@ -74,8 +74,8 @@ HUSK_API husk_status husk_softmax(husk_queue *queue, const husk_softmax_params *
  * done with it by a few u of its terms. Adding to dx costs 2 u (|dx before| + |gradient|) more. Denormals that become
  * zero add to the error.
  */
-HUSK_API husk_status husk_softmax_backward(husk_queue *queue, const husk_softmax_params *params,
-                                           const husk_tensor *y, const husk_tensor *dy, const husk_tensor *dx);
+HUSK_API husk_status husk_softmax_backward(husk_queue *queue, const husk_softmax_params *params, const husk_tensor *y,
+                                           const husk_tensor *dy, const husk_tensor *dx);
 
 HUSK_END_DECLS
 

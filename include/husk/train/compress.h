@@ -190,9 +190,8 @@ static inline husk_distillation_params husk_distillation_defaults(void)
  *   another graph on the same queue (husk_graph_tensor(), husk_graph_write_tensor()), or a frozen part of this graph.
  * @param labels as for husk_graph_loss() with CROSS_ENTROPY; or #HUSK_NO_VALUE, and then weight is 1
  */
-HUSK_API husk_value husk_graph_distillation(husk_graph *graph, const char *name,
-                                            const husk_distillation_params *params, husk_value x, husk_value teacher,
-                                            husk_value labels);
+HUSK_API husk_value husk_graph_distillation(husk_graph *graph, const char *name, const husk_distillation_params *params,
+                                            husk_value x, husk_value teacher, husk_value labels);
 
 HUSK_END_DECLS
 

@@ -55,8 +55,8 @@ HUSK_API husk_status husk_idx_read(const char *path, husk_array *array, husk_err
  * @param images receives u8 [n, 3, 32, 32]
  * @param labels receives u8 [n]
  */
-HUSK_API husk_status husk_cifar10_read(const char *const *paths, size_t count, husk_array *images,
-                                       husk_array *labels, husk_error *error);
+HUSK_API husk_status husk_cifar10_read(const char *const *paths, size_t count, husk_array *images, husk_array *labels,
+                                       husk_error *error);
 
 /* ---- texts ---- */
 
@@ -117,8 +117,8 @@ enum {
  *
  * @param size the most ids, including the two
  */
-HUSK_API husk_status husk_vocabulary_create_words(const husk_corpus *corpus, int64_t size,
-                                                  husk_vocabulary **vocabulary, husk_error *error);
+HUSK_API husk_status husk_vocabulary_create_words(const husk_corpus *corpus, int64_t size, husk_vocabulary **vocabulary,
+                                                  husk_error *error);
 /** Create a vocabulary of the bytes that occur in a text (u8, rank 1), in the order of the bytes. */
 HUSK_API husk_status husk_vocabulary_create_bytes(const husk_array *text, husk_vocabulary **vocabulary,
                                                   husk_error *error);
@@ -150,8 +150,8 @@ HUSK_API int32_t husk_vocabulary_find(const husk_vocabulary *vocabulary, const c
 HUSK_API husk_status husk_corpus_encode(const husk_corpus *corpus, const husk_vocabulary *vocabulary, int64_t length,
                                         husk_array *inputs, husk_array *labels, husk_error *error);
 /** The same for one text. */
-HUSK_API husk_status husk_vocabulary_encode_words(const husk_vocabulary *vocabulary, const char *text,
-                                                  uint64_t bytes, int64_t length, int32_t *ids, husk_error *error);
+HUSK_API husk_status husk_vocabulary_encode_words(const husk_vocabulary *vocabulary, const char *text, uint64_t bytes,
+                                                  int64_t length, int32_t *ids, husk_error *error);
 /**
  * The ids of a text's bytes, i32 [bytes]. A byte that is not in the vocabulary is refused; the error gives its
  * position.
@@ -202,9 +202,8 @@ HUSK_API husk_status husk_dataset_create(husk_array *inputs, husk_array *labels,
  * @param text ids: rank 1, integers
  * @param params `classes` is ignored
  */
-HUSK_API husk_status husk_dataset_create_windows(husk_array *text, int64_t length,
-                                                 const husk_dataset_params *params, husk_dataset **dataset,
-                                                 husk_error *error);
+HUSK_API husk_status husk_dataset_create_windows(husk_array *text, int64_t length, const husk_dataset_params *params,
+                                                 husk_dataset **dataset, husk_error *error);
 /** Release the data set. */
 HUSK_API void husk_dataset_release(husk_dataset *dataset);
 
@@ -218,8 +217,8 @@ HUSK_API int64_t husk_dataset_count(const husk_dataset *dataset);
 HUSK_API void husk_dataset_describe(const husk_dataset *dataset, husk_tensor *inputs, husk_tensor *labels);
 
 /** Create a data set of `count` examples of another one: first, first + 1 and so on. */
-HUSK_API husk_status husk_dataset_part(const husk_dataset *dataset, int64_t first, int64_t count,
-                                       husk_dataset **part, husk_error *error);
+HUSK_API husk_status husk_dataset_part(const husk_dataset *dataset, int64_t first, int64_t count, husk_dataset **part,
+                                       husk_error *error);
 /**
  * Divide a data set into two random parts, the same for the same seed. Within a part, examples keep their order.
  *
@@ -252,23 +251,23 @@ typedef struct husk_feed husk_feed;
 
 /** Options of a feed. Zero means the default for every member. */
 typedef struct husk_feed_params {
-    uint32_t size;          /**< sizeof this struct; HUSK_FEED_PARAMS() sets it. */
-    uint32_t in_order;      /**< Not 0: every epoch has the data set's order. */
-    uint32_t keep_partial;  /**< Not 0: examples left at an epoch's end are a smaller batch; 0: they are left out. */
-    uint32_t profiling;     /**< Not 0: the feed's queue records its times; see husk_feed_queue(). */
+    uint32_t size; /**< sizeof this struct; HUSK_FEED_PARAMS() sets it. */
+    uint32_t in_order; /**< Not 0: every epoch has the data set's order. */
+    uint32_t keep_partial; /**< Not 0: examples left at an epoch's end are a smaller batch; 0: they are left out. */
+    uint32_t profiling; /**< Not 0: the feed's queue records its times; see husk_feed_queue(). */
     uint64_t seed;
     /** Examples in a batch: at least 1, without a default. With keep_partial it may exceed the size of the data set,
      * which is then one batch. */
     int64_t batch;
-    int32_t slots;          /**< Batches in device memory at once, 2 to 8; default 2. */
-    int32_t channels;       /**< The number of means and deviations; default: no normalisation. */
-    float scale;            /**< Default: 1. */
-    const float *mean;      /**< Default: 0 each. */
+    int32_t slots; /**< Batches in device memory at once, 2 to 8; default 2. */
+    int32_t channels; /**< The number of means and deviations; default: no normalisation. */
+    float scale; /**< Default: 1. */
+    const float *mean; /**< Default: 0 each. */
     const float *deviation; /**< Default: 1 each. */
-    uint32_t flip;          /**< Not 0: an image is mirrored left to right with probability 1/2. */
-    int32_t shift;          /**< Every image is moved at random by up to this many pixels, in both directions. */
-    int32_t shards,         /**< Every batch is divided into this many parts, as equal as possible; default: 1. */
-        shard;              /**< The part that is used, below shards. It may be empty in a smaller batch. */
+    uint32_t flip; /**< Not 0: an image is mirrored left to right with probability 1/2. */
+    int32_t shift; /**< Every image is moved at random by up to this many pixels, in both directions. */
+    int32_t shards, /**< Every batch is divided into this many parts, as equal as possible; default: 1. */
+        shard; /**< The part that is used, below shards. It may be empty in a smaller batch. */
 } husk_feed_params;
 
 /** Makes a husk_feed_params; see husk/export.h. */
@@ -286,7 +285,7 @@ typedef struct husk_batch {
     husk_tensor labels; /**< Rank -1 if the data set has none. */
     int64_t count;
     husk_feed_position position;
-    bool is_last;       /**< Of its epoch. */
+    bool is_last; /**< Of its epoch. */
 } husk_batch;
 
 /**

@@ -152,8 +152,8 @@ HUSK_API husk_value husk_graph_reshape(husk_graph *graph, const char *name, husk
 /** As husk_tensor_permute(), with order[rank]. */
 HUSK_API husk_value husk_graph_permute(husk_graph *graph, const char *name, husk_value x, const int32_t *order);
 /** As husk_tensor_slice() with a step of 1. */
-HUSK_API husk_value husk_graph_slice(husk_graph *graph, const char *name, husk_value x, int32_t axis,
-                                     int64_t first, int64_t count);
+HUSK_API husk_value husk_graph_slice(husk_graph *graph, const char *name, husk_value x, int32_t axis, int64_t first,
+                                     int64_t count);
 /** A packed copy. */
 HUSK_API husk_value husk_graph_copy(husk_graph *graph, const char *name, husk_value x);
 /**

@@ -105,8 +105,8 @@ typedef struct husk_rnn_layer {
  * layer; the other direction's have _reverse at their end. The initial states are zeros. h_n and c_n are as for
  * husk_graph_rnn().
  */
-HUSK_API husk_value husk_graph_rnn_layer(husk_graph *graph, const char *name, const husk_rnn_layer *layer,
-                                         husk_value x, husk_value lengths, husk_value *h_n, husk_value *c_n);
+HUSK_API husk_value husk_graph_rnn_layer(husk_graph *graph, const char *name, const husk_rnn_layer *layer, husk_value x,
+                                         husk_value lengths, husk_value *h_n, husk_value *c_n);
 
 HUSK_END_DECLS
 

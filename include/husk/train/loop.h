@@ -133,8 +133,7 @@ typedef struct husk_log_params {
  * If rows are kept, an incomplete last line, of a process that was killed, is dropped. Any other line that is no row,
  * and a file with other columns, are refused; the error names the line, and the file is not changed.
  */
-HUSK_API husk_status husk_log_open(const char *path, const husk_log_params *params, husk_log **log,
-                                   husk_error *error);
+HUSK_API husk_status husk_log_open(const char *path, const husk_log_params *params, husk_log **log, husk_error *error);
 /**
  * Write a row: as many numbers as there are columns.
  *

@@ -91,8 +91,7 @@ HUSK_API size_t husk_safetensors_count(const husk_safetensors *file);
 /** A tensor's entry, in the order of the elements in the file. `index` is below the count. */
 HUSK_API void husk_safetensors_get(const husk_safetensors *file, size_t index, husk_safetensors_entry *entry);
 /** Find a tensor by its name. False if there is none. `entry` may be NULL. */
-HUSK_API bool husk_safetensors_find(const husk_safetensors *file, const char *name,
-                                    husk_safetensors_entry *entry);
+HUSK_API bool husk_safetensors_find(const husk_safetensors *file, const char *name, husk_safetensors_entry *entry);
 
 /** The metadata's text for a key; NULL if there is none. */
 HUSK_API const char *husk_safetensors_metadata(const husk_safetensors *file, const char *key);
@@ -101,16 +100,16 @@ HUSK_API bool husk_safetensors_metadata_get(const husk_safetensors *file, size_t
                                             const char **value);
 
 /** Read a tensor's elements into host memory. `bytes` must be the entry's. */
-HUSK_API husk_status husk_safetensors_read(const husk_safetensors *file, const char *name, void *host,
-                                           uint64_t bytes, husk_error *error);
+HUSK_API husk_status husk_safetensors_read(const husk_safetensors *file, const char *name, void *host, uint64_t bytes,
+                                           husk_error *error);
 /**
  * Read a tensor's elements into device memory. The call returns when the device has them. After a failure some may have
  * been written.
  *
  * @param to packed, with the entry's dtype and shape
  */
-HUSK_API husk_status husk_safetensors_read_tensor(const husk_safetensors *file, const char *name,
-                                                  husk_queue *queue, const husk_tensor *to, husk_error *error);
+HUSK_API husk_status husk_safetensors_read_tensor(const husk_safetensors *file, const char *name, husk_queue *queue,
+                                                  const husk_tensor *to, husk_error *error);
 
 /** A tensor to be written. It is packed: its strides are zero, or those of a packed tensor. */
 typedef struct husk_safetensors_item {
@@ -139,9 +138,8 @@ typedef struct husk_safetensors_pair {
  * @param queue reads the tensors in device memory; NULL if there are none
  * @retval HUSK_IO A write failed. If only the last step failed, the syncing of the folder, `path` is the new file.
  */
-HUSK_API husk_status husk_safetensors_write(const char *path, husk_queue *queue,
-                                            const husk_safetensors_item *items, size_t count,
-                                            const husk_safetensors_pair *metadata, size_t metadata_count,
+HUSK_API husk_status husk_safetensors_write(const char *path, husk_queue *queue, const husk_safetensors_item *items,
+                                            size_t count, const husk_safetensors_pair *metadata, size_t metadata_count,
                                             husk_error *error);
 
 HUSK_END_DECLS

@@ -50,11 +50,11 @@ typedef struct husk_graph_options {
     /** The kind, rate and other numbers; its step, scale, skip, skipped and copy are ignored. NULL: there are no
      * updates, and a step ends with its last batch. */
     const husk_optimizer_params *optimizer;
-    float clip_norm;        /**< Gradients are scaled so that their norm is at most this; 0: they are not. */
-    uint32_t accumulate;    /**< Batches for each step of the optimizer, which uses their mean gradient; 0 means 1. */
-    uint64_t memory_limit;  /**< Bytes for all of husk_graph_memory; 0: what is left of the context's budget. */
-    uint64_t bucket_bytes;  /**< The least size of a gradient bucket, except the last; 0 means 4 MiB. */
-    uint32_t keep_values;   /**< Not 0: every value has its own memory, and can be read by its name. */
+    float clip_norm; /**< Gradients are scaled so that their norm is at most this; 0: they are not. */
+    uint32_t accumulate; /**< Batches for each step of the optimizer, which uses their mean gradient; 0 means 1. */
+    uint64_t memory_limit; /**< Bytes for all of husk_graph_memory; 0: what is left of the context's budget. */
+    uint64_t bucket_bytes; /**< The least size of a gradient bucket, except the last; 0 means 4 MiB. */
+    uint32_t keep_values; /**< Not 0: every value has its own memory, and can be read by its name. */
     /** Not 0: husk_graph_step() checks the loss, as husk_graph_check_finite() does. It then waits. */
     uint32_t check_finite;
     /** Not 0: compiling does not run a step on zeros. The first step then builds the programs. */
@@ -81,20 +81,20 @@ typedef struct husk_graph_memory {
     /** Parameters with statistics, frozen ones, padding to 64 bytes after each, and for f16 and bf16 the copies that
      * forward reads. */
     uint64_t parameters;
-    uint64_t gradients;  /**< Of parameters. */
-    uint64_t states;     /**< The optimizer's. */
+    uint64_t gradients; /**< Of parameters. */
+    uint64_t states; /**< The optimizer's. */
     uint64_t inputs;
-    uint64_t arena;      /**< All else. Tensors share memory if they are not needed at the same time. */
-    uint64_t unshared;   /**< What the arena would be without sharing. It is not part of the total. */
+    uint64_t arena; /**< All else. Tensors share memory if they are not needed at the same time. */
+    uint64_t unshared; /**< What the arena would be without sharing. It is not part of the total. */
     /** What a call takes from the queue. Before compiling: the maximum over convolutions, products and embeddings. The
      * scratch memory of other operators is known once compiling has run them. */
     uint64_t workspace;
-    uint64_t total;      /**< Without `unshared`. */
+    uint64_t total; /**< Without `unshared`. */
 } husk_graph_memory;
 
 /** What husk_graph_compile() would allocate. Nothing is allocated, and the graph can still be changed. */
-HUSK_API husk_status husk_graph_measure(husk_graph *graph, const husk_graph_options *options,
-                                        husk_graph_memory *memory, husk_error *error);
+HUSK_API husk_status husk_graph_measure(husk_graph *graph, const husk_graph_options *options, husk_graph_memory *memory,
+                                        husk_error *error);
 
 /**
  * Make the graph ready: differentiate, plan and allocate memory, make plans, build programs, initialise parameters. A
@@ -124,7 +124,7 @@ HUSK_API void husk_graph_memory_used(const husk_graph *graph, husk_graph_memory 
 /** How forward runs. */
 typedef enum husk_graph_mode {
     HUSK_GRAPH_EVALUATION = 0, /**< No dropout; running statistics are used. */
-    HUSK_GRAPH_TRAINING = 1    /**< Dropout; the batch's statistics are used, and the running ones updated. */
+    HUSK_GRAPH_TRAINING = 1 /**< Dropout; the batch's statistics are used, and the running ones updated. */
 } husk_graph_mode;
 
 /**
@@ -183,10 +183,10 @@ HUSK_API husk_status husk_graph_set_position(husk_graph *graph, husk_graph_posit
 
 /** The loss scale, and the counts of updates. */
 typedef struct husk_loss_scale {
-    uint32_t size;    /**< sizeof this struct; HUSK_LOSS_SCALE() sets it. */
-    float scale;      /**< For the next batch; 0: there is none. */
-    uint64_t since;   /**< Good updates since the scale was set or changed. */
-    uint64_t good;    /**< Updates that were not skipped. They count to 2^24. */
+    uint32_t size; /**< sizeof this struct; HUSK_LOSS_SCALE() sets it. */
+    float scale; /**< For the next batch; 0: there is none. */
+    uint64_t since; /**< Good updates since the scale was set or changed. */
+    uint64_t good; /**< Updates that were not skipped. They count to 2^24. */
     uint64_t skipped; /**< Updates that were skipped. */
 } husk_loss_scale;
 
@@ -248,18 +248,18 @@ HUSK_API husk_status husk_graph_tensor(husk_graph *graph, const char *name, husk
 /** The kinds of parameter. */
 typedef enum husk_parameter_kind {
     HUSK_PARAMETER_TRAINED = 0,
-    HUSK_PARAMETER_FROZEN = 1,   /**< Frozen, or the loss does not depend on it. */
+    HUSK_PARAMETER_FROZEN = 1, /**< Frozen, or the loss does not depend on it. */
     HUSK_PARAMETER_STATISTIC = 2 /**< Of batch normalisation. */
 } husk_parameter_kind;
 
 /** A parameter of a compiled graph. Name and buffers belong to the graph. */
 typedef struct husk_parameter {
-    uint32_t size;              /**< sizeof this struct; HUSK_PARAMETER() sets it. */
+    uint32_t size; /**< sizeof this struct; HUSK_PARAMETER() sets it. */
     husk_parameter_kind kind;
     const char *name;
     husk_tensor tensor;
-    husk_tensor gradient;       /**< TRAINED only; otherwise its buffer is NULL. */
-    husk_tensor states[3];      /**< The optimizer's first, second and third; buffers it does not use are NULL. */
+    husk_tensor gradient; /**< TRAINED only; otherwise its buffer is NULL. */
+    husk_tensor states[3]; /**< The optimizer's first, second and third; buffers it does not use are NULL. */
 } husk_parameter;
 
 /** Makes a husk_parameter; see husk/export.h. */
@@ -286,7 +286,7 @@ HUSK_API husk_status husk_graph_parameters_changed(husk_graph *graph);
  * multiplied by it until the update, and are sums instead of means.
  */
 typedef struct husk_bucket {
-    uint32_t size;      /**< sizeof this struct; HUSK_BUCKET() sets it. */
+    uint32_t size; /**< sizeof this struct; HUSK_BUCKET() sets it. */
     husk_tensor values; /**< The parameters, of rank 1. */
     husk_tensor gradients;
 } husk_bucket;

@@ -33,8 +33,7 @@ static state *make_state(husk_plan *plan, int64_t rows)
     if (made) {
         const int64_t heads = own->q.shape[BATCH] * own->q.shape[HEADS];
         made->unit_rows = rows;
-        made->range = (husk__range){
-            {(size_t)husk__divide_up(own->q.shape[LENGTH], rows), (size_t)heads, 1}, {1, 1, 1}};
+        made->range = (husk__range){{(size_t)husk__divide_up(own->q.shape[LENGTH], rows), (size_t)heads, 1}, {1, 1, 1}};
     }
     return made;
 }
@@ -56,8 +55,7 @@ static husk_status prepare_blocks(husk_plan *plan, const husk__scope *scope)
     const int64_t padded = husk__attention_padded(&tile, own->v.shape[COLUMNS]);
     const int64_t heads = own->q.shape[BATCH] * own->q.shape[HEADS];
     const int64_t keys = own->k.shape[LENGTH];
-    const int64_t chunk =
-        husk__attention_chunk(&tile, keys, own->q.shape[COLUMNS], padded, padded / tile.columns);
+    const int64_t chunk = husk__attention_chunk(&tile, keys, own->q.shape[COLUMNS], padded, padded / tile.columns);
     const int64_t room = keys <= chunk ? INT32_MAX : husk__attention_room(&tile, padded);
     state *made = make_state(plan, husk__attention_unit_rows(&tile, traits, heads, own->q.shape[LENGTH], room));
     if (!made)
@@ -131,8 +129,8 @@ static husk_status prepare_workgroup(husk_plan *plan, const husk__scope *scope)
     made->totals = workgroup_totals(own, husk_context_traits(plan->context), &made->range, side);
     char options[192];
     snprintf(options, sizeof options, "%s %s", husk__dtype_option(own->q.dtype), plan->configuration->options);
-    return husk__kernel_get(plan->context, "attention/workgroup.cl", options, "husk_attention_workgroup",
-                            &made->kernel, scope);
+    return husk__kernel_get(plan->context, "attention/workgroup.cl", options, "husk_attention_workgroup", &made->kernel,
+                            scope);
 }
 
 static husk_status run_workgroup(const husk_plan *plan, husk_queue *queue, const void *untyped,
@@ -237,8 +235,7 @@ husk_status husk_attention(husk_queue *queue, const husk_attention_params *param
         status = husk__attention_read(&options, params, &scope);
     if (status != HUSK_OK)
         return status;
-    const arguments given = {
-        {q, k, v, mask, options.seed, options.offset, options.dropout}, y, log_sum_exp};
+    const arguments given = {{q, k, v, mask, options.seed, options.offset, options.dropout}, y, log_sum_exp};
     status = validate(queue, &options, &given, &scope);
     return status == HUSK_OK ? enqueue(queue, &options, &given, &scope) : status;
 }

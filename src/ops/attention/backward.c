@@ -121,13 +121,13 @@ static state *make_state(husk_plan *plan, int64_t query_rows, int64_t key_rows)
     if (!made)
         return NULL;
     made->queries.unit_rows = query_rows;
-    made->queries.range = (husk__range){{(size_t)husk__divide_up(q->shape[LENGTH], query_rows),
-                                         (size_t)(q->shape[BATCH] * q->shape[HEADS]), 1},
-                                        {1, 1, 1}};
+    made->queries.range = (husk__range){
+        {(size_t)husk__divide_up(q->shape[LENGTH], query_rows), (size_t)(q->shape[BATCH] * q->shape[HEADS]), 1},
+        {1, 1, 1}};
     made->keys.unit_rows = key_rows;
-    made->keys.range = (husk__range){{(size_t)husk__divide_up(k->shape[LENGTH], key_rows),
-                                      (size_t)(k->shape[BATCH] * k->shape[HEADS]), 1},
-                                     {1, 1, 1}};
+    made->keys.range = (husk__range){
+        {(size_t)husk__divide_up(k->shape[LENGTH], key_rows), (size_t)(k->shape[BATCH] * k->shape[HEADS]), 1},
+        {1, 1, 1}};
     return made;
 }
 
@@ -160,14 +160,12 @@ static husk_status prepare_blocks(husk_plan *plan, const husk__scope *scope)
                              husk__attention_unit_rows(&tile, traits, q->shape[BATCH] * q->shape[HEADS],
                                                        q->shape[LENGTH], husk__attention_room(&tile, wide_d)),
                              husk__attention_unit_rows(&tile, traits, k->shape[BATCH] * k->shape[HEADS],
-                                                       k->shape[LENGTH],
-                                                       husk__attention_room(&tile, wide_d + wide_e)));
+                                                       k->shape[LENGTH], husk__attention_room(&tile, wide_d + wide_e)));
     if (!made)
         return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan");
-    made->queries.chunk =
-        husk__attention_chunk(&tile, k->shape[LENGTH], d + e, wide_d, wide_d / tile.columns);
-    made->keys.chunk = husk__attention_chunk(&tile, q->shape[LENGTH], d + e, wide_d + wide_e,
-                                             (wide_d + wide_e) / tile.columns);
+    made->queries.chunk = husk__attention_chunk(&tile, k->shape[LENGTH], d + e, wide_d, wide_d / tile.columns);
+    made->keys.chunk =
+        husk__attention_chunk(&tile, q->shape[LENGTH], d + e, wide_d + wide_e, (wide_d + wide_e) / tile.columns);
     return get_kernels(plan, "attention/backward_blocks.cl", "husk_attention_backward_blocks_queries",
                        "husk_attention_backward_blocks_keys", scope);
 }
@@ -353,9 +351,9 @@ static husk_status enqueue(husk_queue *queue, const husk_attention_params *param
     }
     if (!is_any)
         return HUSK_OK;
-    const husk_tensor *const operands[] = {given->inputs.q, given->inputs.k, given->inputs.v, given->inputs.mask,
-                                           given->y,        given->dy,       given->gradient[BY_Q],
-                                           given->gradient[BY_K], given->gradient[BY_V]};
+    const husk_tensor *const operands[] = {
+        given->inputs.q, given->inputs.k,       given->inputs.v,       given->inputs.mask,   given->y,
+        given->dy,       given->gradient[BY_Q], given->gradient[BY_K], given->gradient[BY_V]};
     const husk__wish wish = husk__wish_of(params->variant, 0, operands, 9);
     return husk__plan_immediate(queue, &husk__op_attention_backward, &own, &wish, given, scope);
 }
@@ -372,11 +370,8 @@ husk_status husk_attention_backward(husk_queue *queue, const husk_attention_para
         status = husk__attention_read(&options, params, &scope);
     if (status != HUSK_OK)
         return status;
-    const arguments given = {{q, k, v, mask, options.seed, options.offset, options.dropout},
-                             y,
-                             log_sum_exp,
-                             dy,
-                             {dq, dk, dv}};
+    const arguments given = {
+        {q, k, v, mask, options.seed, options.offset, options.dropout}, y, log_sum_exp, dy, {dq, dk, dv}};
     status = validate(queue, &options, &given, &scope);
     return status == HUSK_OK ? enqueue(queue, &options, &given, &scope) : status;
 }
@@ -395,8 +390,7 @@ static husk_status prewarm(husk_queue *queue, const husk__scope *scope)
     husk_tensor gradient[GRADIENTS] = {x, x, x};
     for (int i = 0; i < GRADIENTS; ++i)
         gradient[i].offset = 32 * (i + 1);
-    const arguments given = {
-        {.q = &x, .k = &x, .v = &x}, &x, &sums, &x, {&gradient[0], &gradient[1], &gradient[2]}};
+    const arguments given = {{.q = &x, .k = &x, .v = &x}, &x, &sums, &x, {&gradient[0], &gradient[1], &gradient[2]}};
     status = enqueue(queue, &params, &given, scope);
     husk_buffer_release(buffer);
     return status;

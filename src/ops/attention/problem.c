@@ -92,8 +92,7 @@ static husk_status check_mask(const husk_tensor *mask, const husk_tensor *q, con
                               const husk__scope *scope)
 {
     const int64_t full[] = {q->shape[BATCH], q->shape[HEADS], q->shape[LENGTH], k->shape[LENGTH]};
-    husk_status status =
-        husk__tensor_check_plain(mask, mask->dtype == HUSK_U8 ? HUSK_U8 : q->dtype, "mask", scope);
+    husk_status status = husk__tensor_check_plain(mask, mask->dtype == HUSK_U8 ? HUSK_U8 : q->dtype, "mask", scope);
     if (status != HUSK_OK)
         return status;
     if (mask->rank > 4)
@@ -197,8 +196,7 @@ problem husk__attention_resolve(husk_context *context, const husk_attention_para
     own.mask = resolve_mask(given->mask, given->q, given->k);
     own.scale = params->scale;
     if (given->mask)
-        own.mask_kind =
-            given->mask->dtype == HUSK_U8 ? HUSK__ATTENTION_MASK_BOOLEAN : HUSK__ATTENTION_MASK_ADDED;
+        own.mask_kind = given->mask->dtype == HUSK_U8 ? HUSK__ATTENTION_MASK_BOOLEAN : HUSK__ATTENTION_MASK_ADDED;
     return own;
 }
 
@@ -302,8 +300,8 @@ const char *husk__attention_options(husk_dtype dtype)
     return dtype == HUSK_F64 ? "-DDTYPE_F64 -DHALF_VECTORS" : husk__dtype_option(dtype);
 }
 
-husk__attention_tile husk__attention_tile_of(const husk__configuration *configuration,
-                                             const husk_device_traits *traits, husk_dtype dtype)
+husk__attention_tile husk__attention_tile_of(const husk__configuration *configuration, const husk_device_traits *traits,
+                                             husk_dtype dtype)
 {
     const int32_t *values = configuration->values;
     const int64_t size = (int64_t)husk__accumulator_size(dtype), lanes = husk__attention_lanes(traits, dtype);

@@ -99,8 +99,8 @@ typedef struct husk__attention_tile {
     int64_t rows, columns, lanes;   /* of a register tile; of a vector */
     int64_t panel_room, state_room; /* accumulators */
 } husk__attention_tile;
-husk__attention_tile husk__attention_tile_of(const husk__configuration *configuration,
-                                             const husk_device_traits *traits, husk_dtype dtype);
+husk__attention_tile husk__attention_tile_of(const husk__configuration *configuration, const husk_device_traits *traits,
+                                             husk_dtype dtype);
 bool husk__attention_supports_blocks(const husk__candidate *candidate, char reason[HUSK__REASON_CAPACITY]);
 double husk__attention_cost_blocks(const husk__candidate *candidate);
 /*

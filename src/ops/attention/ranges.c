@@ -65,8 +65,7 @@ static double time_of(const problem *own, const husk_device_traits *traits, bool
 {
     const double JOIN_NS = 15e3, BYTES_PER_NS = 12; // of one core
     const int64_t cores = (int64_t)traits->compute_units, units = units_of(own), ranges = ranges_of(own);
-    const double unit = (double)own->k.shape[LENGTH] *
-                        (double)(own->q.shape[COLUMNS] + own->v.shape[COLUMNS]) *
+    const double unit = (double)own->k.shape[LENGTH] * (double)(own->q.shape[COLUMNS] + own->v.shape[COLUMNS]) *
                         (double)husk_dtype_size(own->q.dtype) / BYTES_PER_NS;
     return splits ? (double)husk__divide_up(units * ranges, cores) * unit / (double)ranges + JOIN_NS
                   : (double)husk__divide_up(units, cores) * unit;
@@ -135,8 +134,8 @@ static husk_status prepare(husk_plan *plan, const husk__scope *scope)
         {(size_t)own->q.shape[LENGTH], (size_t)(own->q.shape[BATCH] * own->q.shape[HEADS]), 1}, {1, 1, 1}};
     char options[192];
     snprintf(options, sizeof options, "%s %s", husk__attention_options(own->q.dtype), plan->configuration->options);
-    husk_status status = husk__kernel_get(plan->context, "attention/ranges.cl", options, "husk_attention_ranges",
-                                          &made->kernel, scope);
+    husk_status status =
+        husk__kernel_get(plan->context, "attention/ranges.cl", options, "husk_attention_ranges", &made->kernel, scope);
     if (status == HUSK_OK && splits)
         status = husk__kernel_get(plan->context, "attention/ranges.cl", options, "husk_attention_ranges_join",
                                   &made->join, scope);
@@ -149,8 +148,7 @@ static husk_status run(const husk_plan *plan, husk_queue *queue, const void *unt
     const problem *own = plan->problem;
     const arguments *given = untyped;
     const state *made = plan->state;
-    const husk__arg parts =
-        HUSK__ARG_BUFFER(scratch->buffer, 0, (uint32_t)husk__accumulator_size(own->q.dtype));
+    const husk__arg parts = HUSK__ARG_BUFFER(scratch->buffer, 0, (uint32_t)husk__accumulator_size(own->q.dtype));
     husk__arg list[HUSK__ATTENTION_OUTPUT_ARGS + HUSK__ATTENTION_ARGS + 2];
     husk__arg *end = husk__attention_write_outputs(own, given, list);
     end = husk__attention_write_args(own, &given->inputs, end);

@@ -170,16 +170,15 @@ static husk_status prepare_grid(husk_plan *plan, const husk__scope *scope)
     const int64_t total =
         own->x.shape[BATCH] * husk__divide_up(own->x.shape[HEADS], made->share) * own->x.shape[LENGTH] * units;
     const int64_t most = GRID_GROUPS_PER_UNIT * (int64_t)traits->compute_units;
-    made->range = (husk__range){{(size_t)husk__min_i64(husk__divide_up(total, items), most), 1, 1},
-                                {(size_t)items, 1, 1}};
+    made->range =
+        (husk__range){{(size_t)husk__min_i64(husk__divide_up(total, items), most), 1, 1}, {(size_t)items, 1, 1}};
     char options[128];
     const int64_t largest = husk__max_i64(total + most * items, own->x.shape[HEADS]);
     snprintf(options, sizeof options, "%s %s%s", husk__dtype_option(own->x.dtype), plan->configuration->options,
              husk__needs_index_64(plan->context, largest) ? " -DINDEX_64" : "");
     const bool back = own->is_gradient;
-    return husk__kernel_get(plan->context,
-                            back ? "attention/rotary_backward_grid.cl" : "attention/rotary_grid.cl", options,
-                            back ? "husk_rotary_backward_grid" : "husk_rotary_grid", &made->kernel, scope);
+    return husk__kernel_get(plan->context, back ? "attention/rotary_backward_grid.cl" : "attention/rotary_grid.cl",
+                            options, back ? "husk_rotary_backward_grid" : "husk_rotary_grid", &made->kernel, scope);
 }
 
 static const husk__configuration grid_menu[] = {
@@ -280,8 +279,7 @@ static husk_status check_tensors(husk_queue *queue, const husk_rotary_params *pa
 }
 
 husk_status husk__rotary_validate(husk_queue *queue, const husk__rotary_operator *called,
-                                  const husk_rotary_params *params, const arguments *given,
-                                  const husk__scope *scope)
+                                  const husk_rotary_params *params, const arguments *given, const husk__scope *scope)
 {
     const bool is_gradient = called->is_gradient;
     const char *x_name = is_gradient ? "dy" : "x", *y_name = is_gradient ? "dx" : "y";
@@ -315,8 +313,7 @@ static void resolve_tensor(husk_tensor *tensor, const husk_tensor *given)
 }
 
 husk_status husk__rotary_enqueue(husk_queue *queue, const husk__rotary_operator *called,
-                                 const husk_rotary_params *params, const arguments *given,
-                                 const husk__scope *scope)
+                                 const husk_rotary_params *params, const arguments *given, const husk__scope *scope)
 {
     problem own = {.is_gradient = called->is_gradient,
                    .is_interleaved = params->interleaved != 0,

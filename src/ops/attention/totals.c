@@ -22,8 +22,8 @@ husk__attention_totals husk__attention_totals_of(const husk_device_traits *trait
     return (husk__attention_totals){run, (size_t)husk__divide_up(groups, launches)};
 }
 
-uint64_t husk__attention_totals_bytes(const husk__attention_totals *totals, const husk__range *range,
-                                      int64_t of_group, husk_dtype dtype)
+uint64_t husk__attention_totals_bytes(const husk__attention_totals *totals, const husk__range *range, int64_t of_group,
+                                      husk_dtype dtype)
 {
     return totals->run ? (uint64_t)totals->slice * range->groups[1] * (uint64_t)of_group * husk__accumulator_size(dtype)
                        : 0;

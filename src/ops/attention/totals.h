@@ -11,7 +11,7 @@
 #include "select/op.h"
 
 typedef struct husk__attention_totals {
-    int64_t run;  /* tiles that are added up before they join the totals, a power of two; 0: there are few, and none */
+    int64_t run; /* tiles that are added up before they join the totals, a power of two; 0: there are few, and none */
     size_t slice; /* work-groups of a launch in dimension 0 */
 } husk__attention_totals;
 
@@ -20,8 +20,8 @@ husk__attention_totals husk__attention_totals_of(const husk_device_traits *trait
                                                  int64_t tiles);
 
 /* Bytes of scratch memory, where a work-group has so many totals. */
-uint64_t husk__attention_totals_bytes(const husk__attention_totals *totals, const husk__range *range,
-                                      int64_t of_group, husk_dtype dtype);
+uint64_t husk__attention_totals_bytes(const husk__attention_totals *totals, const husk__range *range, int64_t of_group,
+                                      husk_dtype dtype);
 
 enum { HUSK__ATTENTION_TOTALS_ARGS = 3 };
 

@@ -47,8 +47,8 @@ static grid grid_of(const husk__conv_geometry *g)
         made.all *= made.pixels[i] * husk__min_i64(g->stride[i], reach + 1);
     }
     const int64_t image = made.pixels[0] * made.pixels[1] * made.pixels[2];
-    made.positions = (g->batch - 1) * image +
-                     ((g->out[0] - 1) * made.pixels[1] + g->out[1] - 1) * made.pixels[2] + g->out[2];
+    made.positions =
+        (g->batch - 1) * image + ((g->out[0] - 1) * made.pixels[1] + g->out[1] - 1) * made.pixels[2] + g->out[2];
     return made;
 }
 
@@ -72,8 +72,7 @@ static int64_t image_from(const husk__conv_problem *problem)
     const grid made = grid_of(g);
     const int64_t pixel = g->stride[2] * g->x_strides[4];
     bool is_x = has_rows(problem) && problem->dtype == HUSK_BF16 && g->channels % STEPS == 0 && !made.is_folded &&
-                made.pixels[0] * made.pixels[1] == 1 &&
-                (g->batch == 1 || g->x_strides[0] == made.pixels[2] * pixel);
+                made.pixels[0] * made.pixels[1] == 1 && (g->batch == 1 || g->x_strides[0] == made.pixels[2] * pixel);
     for (int i = 0; i < 3; ++i)
         is_x = is_x && g->kernel[i] == 1 && g->pad[i] == 0 && (g->out[i] - 1) * g->stride[i] < g->in[i];
     return is_x ? made.positions / BLOCK * BLOCK : 0;
@@ -165,10 +164,9 @@ static double image_cycles(const husk__candidate *candidate)
                                                : geometry->x_strides[4] * geometry->stride[2] > 2;
     const double copies = (double)(geometry->groups * (g.all - image_from(problem)) * g.tiles);
     const double units = (double)husk__max_i64(1, candidate->traits->compute_units);
-    return image_bytes(problem) == 0
-               ? 0.0
-               : LAUNCH_CYCLES + copies * (problem->dtype == HUSK_F32 ? COPY_F32 : COPY_BF16) *
-                                     (by_elements ? 8.0 : 1.0) / units;
+    return image_bytes(problem) == 0 ? 0.0
+                                     : LAUNCH_CYCLES + copies * (problem->dtype == HUSK_F32 ? COPY_F32 : COPY_BF16) *
+                                                           (by_elements ? 8.0 : 1.0) / units;
 }
 
 static husk__conv_split split(const husk__candidate *candidate)
@@ -218,22 +216,20 @@ static husk_status prepare(husk_plan *plan, const husk__scope *scope)
 {
     const husk__conv_problem *problem = plan->problem;
     const husk__conv_geometry *g = &problem->geometry;
-    const husk__candidate candidate = {problem, husk_context_traits(plan->context), plan->configuration,
-                                       false};
+    const husk__candidate candidate = {problem, husk_context_traits(plan->context), plan->configuration, false};
     const husk__engine *engine;
     husk__product product;
-    husk_status status = husk__engine_find(plan->context, HUSK__ENGINE_AMX, problem->dtype, problem->precision,
-                                           &engine, &product, scope);
+    husk_status status = husk__engine_find(plan->context, HUSK__ENGINE_AMX, problem->dtype, problem->precision, &engine,
+                                           &product, scope);
     if (status != HUSK_OK)
         return status;
     husk__text options = {0};
     husk__engine_product_options(engine, product, &options);
     husk__text_format(&options, " %s%s", plan->configuration->options, has_rows(problem) ? " -DPOSITIONS_A" : "");
     husk__conv_state *state;
-    status =
-        options.failed ? husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan")
-                       : husk__conv_prepare_with(plan, options.bytes, "conv/amx.cl", "husk_conv_amx",
-                                                 "husk_conv_amx_pack", &state, scope);
+    status = options.failed ? husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan")
+                            : husk__conv_prepare_with(plan, options.bytes, "conv/amx.cl", "husk_conv_amx",
+                                                      "husk_conv_amx_pack", &state, scope);
     if (status == HUSK_OK)
         status = husk__conv_kernel(plan, options.bytes, "conv/amx.cl", "husk_conv_amx_image", &state->lay_out, scope);
     husk__text_free(&options);
@@ -266,8 +262,8 @@ static husk_status run(const husk_plan *plan, husk_queue *queue, const void *arg
     const husk__conv_arguments *given = arguments;
     const size_t *groups = state->range.groups;
     const uint64_t packing = husk__conv_packing_bytes(problem, state->packed_count);
-    const uint64_t offset = image_offset(problem, state->packed_count, (int64_t)(groups[0] * groups[1] * groups[2]),
-                                         state->extra[WAITING]);
+    const uint64_t offset =
+        image_offset(problem, state->packed_count, (int64_t)(groups[0] * groups[1] * groups[2]), state->extra[WAITING]);
     const bool has_image = state->lay_out_range.groups[0] > 0;
     const husk__arg image = HUSK__ARG_BUFFER(has_image ? scratch->buffer : NULL, offset, sizeof(uint16_t));
     husk__arg weights;

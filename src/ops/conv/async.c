@@ -90,9 +90,10 @@ bool husk__conv_async_supports(const husk__candidate *candidate, char reason[HUS
     const husk__engine *engine =
         husk__engine_claimed(HUSK__ENGINE_FRAGMENTS, candidate->traits, problem->dtype, problem->precision);
     if (!engine || !engine->copies) {
-        snprintf(reason, HUSK__REASON_CAPACITY, "%s", engine ? "this device's engine has no asynchronous copies"
-                                                             : "no matrix engine for this dtype and precision on this "
-                                                               "device");
+        snprintf(reason, HUSK__REASON_CAPACITY, "%s",
+                 engine ? "this device's engine has no asynchronous copies"
+                        : "no matrix engine for this dtype and precision on this "
+                          "device");
         return false;
     }
     if (problem->geometry.channels < LEAST_CHANNELS) {
@@ -124,8 +125,8 @@ double husk__conv_async_cost(const husk__candidate *candidate)
     const uint64_t image = image_bytes(candidate->problem);
     const double units = (double)husk__max_i64(1, candidate->traits->compute_units);
     // As fast beside the other configurations as their efficiency says, of percents.
-    const double products = husk__conv_tiles_cost(candidate, &tiles) * 100.0 /
-                            candidate->configuration->values[EFFICIENCY];
+    const double products =
+        husk__conv_tiles_cost(candidate, &tiles) * 100.0 / candidate->configuration->values[EFFICIENCY];
     return products + (image > 0 ? LAUNCH_NS + 2.0 * (double)image / (UNIT_RATE * units) : 0.0);
 }
 
@@ -138,8 +139,7 @@ husk_status husk__conv_async_prepare(husk_plan *plan, const husk__scope *scope)
 {
     const husk__conv_problem *problem = plan->problem;
     const husk__conv_geometry *g = &problem->geometry;
-    const husk__candidate candidate = {problem, husk_context_traits(plan->context), plan->configuration,
-                                       false};
+    const husk__candidate candidate = {problem, husk_context_traits(plan->context), plan->configuration, false};
     const husk__conv_tiles tiles = tiles_of(&candidate);
     husk__conv_state *state = NULL;
     husk__text options = {0};
@@ -153,8 +153,8 @@ husk_status husk__conv_async_prepare(husk_plan *plan, const husk__scope *scope)
         status = husk__conv_prepare_with(plan, options.bytes, "conv/async.cl", "husk_conv_async",
                                          "husk_conv_async_pack", &state, scope);
     if (status == HUSK_OK && image_bytes(problem) > 0)
-        status = husk__conv_kernel(plan, options.bytes, "conv/async.cl", "husk_conv_async_image", &state->lay_out,
-                                   scope);
+        status =
+            husk__conv_kernel(plan, options.bytes, "conv/async.cl", "husk_conv_async_image", &state->lay_out, scope);
     husk__text_free(&options);
     if (status != HUSK_OK)
         return status;
@@ -166,9 +166,9 @@ husk_status husk__conv_async_prepare(husk_plan *plan, const husk__scope *scope)
     state->pack_range = (husk__range){{(size_t)(packed_filters(&candidate) * channels / PACK_ITEMS),
                                        (size_t)husk__min_i64(taps, HUSK__MOST_GROUPS), 1},
                                       {PACK_ITEMS, 1, 1}};
-    state->lay_out_range = (husk__range){{(size_t)husk__divide_up(pixels_of(g), IMAGE_SIDE),
-                                          (size_t)husk__min_i64(image_blocks, HUSK__MOST_GROUPS), 1},
-                                         {IMAGE_SIDE, IMAGE_ROWS, 1}};
+    state->lay_out_range = (husk__range){
+        {(size_t)husk__divide_up(pixels_of(g), IMAGE_SIDE), (size_t)husk__min_i64(image_blocks, HUSK__MOST_GROUPS), 1},
+        {IMAGE_SIDE, IMAGE_ROWS, 1}};
     return HUSK_OK;
 }
 

@@ -7,12 +7,8 @@
 #include "ops/conv/backward_problem.h"
 
 static const husk__variant *const VARIANTS[] = {
-    &husk__conv_backward_data_phases,
-    &husk__conv_backward_data_depthwise,
-    &husk__conv_backward_data_columns,
-    &husk__conv_backward_data_tiled,
-    &husk__conv_backward_data_matrix,
-    NULL,
+    &husk__conv_backward_data_phases, &husk__conv_backward_data_depthwise, &husk__conv_backward_data_columns,
+    &husk__conv_backward_data_tiled,  &husk__conv_backward_data_matrix,    NULL,
 };
 
 static husk_status prewarm(husk_queue *queue, const husk__scope *scope);
@@ -38,8 +34,7 @@ static husk_status resolve(const husk_conv_params *params, const husk__conv_back
     if (status == HUSK_OK)
         status = husk__tensor_check(arguments->dy, names->y, scope);
     if (status == HUSK_OK)
-        status = husk__conv_resolve(params, arguments->dx, arguments->w, NULL, arguments->dy, names, problem,
-                                    scope);
+        status = husk__conv_resolve(params, arguments->dx, arguments->w, NULL, arguments->dy, names, problem, scope);
     if (status == HUSK_OK && arguments->bias)
         status = husk__conv_check_bias(arguments->bias, "bias", arguments->dx->shape[1], true, scope);
     if (status == HUSK_OK && arguments->bias)
@@ -138,8 +133,7 @@ static husk_status prewarm(husk_queue *queue, const husk__scope *scope)
     enum { X = 16 * 8 * 8, Y = 16 * 4 * 4, W = 16 * 16 * 9 };
     husk_buffer *buffer;
     husk_error error = {0};
-    husk_status status =
-        husk_buffer_create(husk_queue_context(queue), sizeof(float) * (X + Y + W), &buffer, &error);
+    husk_status status = husk_buffer_create(husk_queue_context(queue), sizeof(float) * (X + Y + W), &buffer, &error);
     if (status != HUSK_OK)
         return husk__fail_opencl(scope, status, error.opencl_code, "%s", error.text);
     const float one = 1.0f;

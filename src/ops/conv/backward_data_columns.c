@@ -63,8 +63,7 @@ static bool supports(const husk__candidate *candidate, char reason[HUSK__REASON_
         rule = "f64, which phases and tiled compute";
     else if (problem->has_bias || problem->activation != HUSK_ACT_NONE)
         rule = "there is a bias or an activation";
-    else if (g->groups != 1 || g->batch < 1 || g->filters < 1 || g->channels < 1 || g->out[1] < 1 ||
-             g->out[2] < 1)
+    else if (g->groups != 1 || g->batch < 1 || g->filters < 1 || g->channels < 1 || g->out[1] < 1 || g->out[2] < 1)
         rule = "there are several groups, or nothing to multiply";
     else if (g->kernel[0] != 1 || g->in[0] != 1 || g->out[0] != 1 || g->pad[0] != 0)
         rule = "there are more than two dimensions of space";
@@ -72,8 +71,7 @@ static bool supports(const husk__candidate *candidate, char reason[HUSK__REASON_
         rule = "the filter is 1x1, or weights or dy are no matrices";
     else if (g->x_strides[4] != 1)
         rule = "columns of dx are not neighbours";
-    else if (!are_apart(g) &&
-             (g->in[1] * g->in[2] > MOST_PIXELS || (g->in[1] > 1 && g->x_strides[3] != g->in[2])))
+    else if (!are_apart(g) && (g->in[1] * g->in[2] > MOST_PIXELS || (g->in[1] > 1 && g->x_strides[3] != g->in[2])))
         rule = "patches overlap, and planes are large or have gaps";
     if (rule)
         snprintf(reason, HUSK__REASON_CAPACITY, "%s", rule);
@@ -155,17 +153,16 @@ static husk_status prepare(husk_plan *plan, const husk__scope *scope)
                                        : g->batch * husk__divide_up(g->channels, traits->vector_width);
     const int64_t most = GROUPS_PER_UNIT * husk__max_i64(1, traits->compute_units);
     s->range = (husk__range){{(size_t)husk__min_i64(units, most), 1, 1}, {1, 1, 1}};
-    husk_status status =
-        husk__kernel_get(plan->context, "conv/backward_data_phases.cl", husk__dtype_option(problem->dtype),
-                         are_apart(g) ? "husk_conv_backward_data_patches" : "husk_conv_backward_data_columns",
-                         &s->kernel, scope);
+    husk_status status = husk__kernel_get(
+        plan->context, "conv/backward_data_phases.cl", husk__dtype_option(problem->dtype),
+        are_apart(g) ? "husk_conv_backward_data_patches" : "husk_conv_backward_data_columns", &s->kernel, scope);
     return status == HUSK_OK ? plan_product(plan, scope) : status;
 }
 
 // ---- running ----
 
-static husk_status run(const husk_plan *plan, husk_queue *queue, const void *untyped,
-                       const husk__scratch *scratch, const husk__scope *scope)
+static husk_status run(const husk_plan *plan, husk_queue *queue, const void *untyped, const husk__scratch *scratch,
+                       const husk__scope *scope)
 {
     const husk__conv_backward_data_arguments *arguments = untyped;
     const state *s = plan->state;

@@ -12,8 +12,7 @@
 static const husk__configuration MENU[] = {{"strips", "", {0}}};
 
 // Cycles: of a row of dy, for each row of dx that it completes and for each tap; of a plane, of a work-group.
-static const double ROW_CYCLES = 5.0, TAP_CYCLES = 1.3, PLANE_CYCLES = 60.0, GROUP_CYCLES = 6000.0,
-                    CYCLES_PER_NS = 3.5;
+static const double ROW_CYCLES = 5.0, TAP_CYCLES = 1.3, PLANE_CYCLES = 60.0, GROUP_CYCLES = 6000.0, CYCLES_PER_NS = 3.5;
 enum { GROUPS_PER_UNIT = 4 };
 
 typedef struct state {
@@ -51,8 +50,7 @@ static double predict_cycles(const husk__candidate *candidate)
 {
     const husk__conv_geometry *g = &((const husk__conv_problem *)candidate->problem)->geometry;
     const double stride = (double)g->stride[2], width = (double)candidate->traits->vector_width * stride;
-    const double strips =
-        (double)g->in[2] <= width / 2 && g->batch > 1 ? 0.5 : ceil((double)g->in[2] / width);
+    const double strips = (double)g->in[2] <= width / 2 && g->batch > 1 ? 0.5 : ceil((double)g->in[2] / width);
     const double taps = (double)(g->kernel[1] * g->kernel[2]);
     return (double)(g->batch * g->groups) *
            (PLANE_CYCLES + strips * (double)(g->out[1] + 1) * (ROW_CYCLES * stride + TAP_CYCLES * taps));
@@ -81,8 +79,8 @@ static husk_status prepare(husk_plan *plan, const husk__scope *scope)
                             "husk_conv_backward_data_depthwise", &s->kernel, scope);
 }
 
-static husk_status run(const husk_plan *plan, husk_queue *queue, const void *untyped,
-                       const husk__scratch *scratch, const husk__scope *scope)
+static husk_status run(const husk_plan *plan, husk_queue *queue, const void *untyped, const husk__scratch *scratch,
+                       const husk__scope *scope)
 {
     const husk__conv_backward_data_arguments *arguments = untyped;
     const state *s = plan->state;

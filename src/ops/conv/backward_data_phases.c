@@ -80,10 +80,10 @@ static part find_part(const husk__conv_problem *problem, int32_t i, int64_t rema
 {
     const int64_t stride = problem->stride[i], dilation = problem->dilation[i], filter = problem->w.shape[2 + i];
     const int64_t divisor = greatest_common_divisor(stride, dilation), out = problem->y.shape[2 + i];
-    part p = {.extent = husk__divide_up(problem->x.shape[2 + i] - remainder, stride), .step = stride / divisor,
+    part p = {.extent = husk__divide_up(problem->x.shape[2 + i] - remainder, stride),
+              .step = stride / divisor,
               .dilation = dilation / divisor};
-    while (p.first < filter && p.first < p.step &&
-           (remainder + problem->pad[i] - p.first * dilation) % stride != 0)
+    while (p.first < filter && p.first < p.step && (remainder + problem->pad[i] - p.first * dilation) % stride != 0)
         ++p.first;
     if (p.first >= filter || p.first >= p.step)
         return p;
@@ -173,10 +173,9 @@ static husk_conv_params make_phase(const husk__conv_problem *problem, const stat
                                    int64_t index, phase *p, int64_t *used)
 {
     const int32_t space = problem->x.rank - 2;
-    husk_conv_params params =
-        HUSK_CONV_PARAMS(.activation = problem->activation, .activation_slope = problem->slope,
-                         .groups = problem->geometry.groups, .precision = problem->precision,
-                         .winograd = problem->allows_winograd);
+    husk_conv_params params = HUSK_CONV_PARAMS(.activation = problem->activation, .activation_slope = problem->slope,
+                                               .groups = problem->geometry.groups, .precision = problem->precision,
+                                               .winograd = problem->allows_winograd);
     int64_t shape[HUSK_MAX_RANK] = {problem->x.shape[0], problem->x.shape[1]};
     p->meets = problem->w.shape[0] > 0;
     for (int32_t i = 0; i < space; ++i)
@@ -245,20 +244,17 @@ static double phase_cost(const husk__candidate *candidate, const state *s, int64
     part parts[3];
     phase p = {0};
     int64_t used = 0;
-    const husk_conv_params params =
-        make_phase(problem, s, find_parts(problem, s, index, parts), index, &p, &used);
+    const husk_conv_params params = make_phase(problem, s, find_parts(problem, s, index, parts), index, &p, &used);
     const husk_tensor *const tensors[] = {&p.dy, &p.w, &p.dx};
     husk__conv_problem own;
     husk__ranking ranking;
-    if (!p.meets || husk__conv_resolve(&params, &p.dy, &p.w, problem->has_bias ? &problem->bias : NULL, &p.dx,
-                                       &NAMES, &own, &silent) != HUSK_OK)
+    if (!p.meets || husk__conv_resolve(&params, &p.dy, &p.w, problem->has_bias ? &problem->bias : NULL, &p.dx, &NAMES,
+                                       &own, &silent) != HUSK_OK)
         return 0.0;
     own.packs_every_call = true;
-    const double reading =
-        (double)husk__tensor_count(&p.dy) * (double)husk_dtype_size(problem->dtype) / BYTES_PER_NS;
+    const double reading = (double)husk__tensor_count(&p.dy) * (double)husk_dtype_size(problem->dtype) / BYTES_PER_NS;
     const husk__limit limit = husk__default_limit(tensors, 3);
-    if (husk__rank(&husk__op_conv, &own, candidate->traits, NULL, false, limit, &ranking, &silent) !=
-            HUSK_OK ||
+    if (husk__rank(&husk__op_conv, &own, candidate->traits, NULL, false, limit, &ranking, &silent) != HUSK_OK ||
         ranking.count == 0)
         return 0.0;
     return fmax(ranking.candidates[0].cost, reading);
@@ -314,8 +310,7 @@ static husk_status plan_phases(husk_plan *plan, state *s, const husk__scope *sco
     for (int64_t index = 0; index < s->count; ++index) {
         part parts[3];
         phase *p = &s->phases[index];
-        const husk_conv_params params =
-            make_phase(problem, s, find_parts(problem, s, index, parts), index, p, &used);
+        const husk_conv_params params = make_phase(problem, s, find_parts(problem, s, index, parts), index, p, &used);
         if (!p->meets && !s->is_direct && !has_constant(problem) && s->count <= NAMED_PHASES)
             continue;
         if (index < NAMED_PHASES)
@@ -352,8 +347,8 @@ static husk_status prepare(husk_plan *plan, const husk__scope *scope)
     husk_status status =
         husk__kernel_get(plan->context, file, options, "husk_conv_backward_data_flip", &s->flip, scope);
     if (status == HUSK_OK)
-        status = husk__kernel_get(plan->context, file, options, "husk_conv_backward_data_interleave",
-                                  &s->interleave, scope);
+        status =
+            husk__kernel_get(plan->context, file, options, "husk_conv_backward_data_interleave", &s->interleave, scope);
     return status == HUSK_OK ? plan_phases(plan, s, scope) : status;
 }
 
@@ -370,15 +365,14 @@ static husk_status flip(const husk_plan *plan, husk_queue *queue, const phase *p
     const int64_t channels = problem->x.shape[1];
     const uint32_t element = (uint32_t)husk_dtype_size(problem->dtype);
     const husk__range range = {{(size_t)husk__min_i64(channels, (int64_t)s->items), 1, 1}, {1, 1, 1}};
-    return HUSK__LAUNCH(queue, s->flip, &range, scope, HUSK__ARG_TENSOR(w),
-                        HUSK__ARG_BUFFER(scratch->buffer, (uint64_t)p->w.offset * element, element),
-                        HUSK__ARG_I32(channels), HUSK__ARG_I32(problem->geometry.channels),
-                        HUSK__ARG_I32(problem->geometry.filters), HUSK__ARG_I32(p->taps[0]),
-                        HUSK__ARG_I32(p->taps[1]), HUSK__ARG_I32(p->taps[2]), HUSK__ARG_I32(p->first[0]),
-                        HUSK__ARG_I32(p->first[1]), HUSK__ARG_I32(p->first[2]), HUSK__ARG_I32(p->step[0]),
-                        HUSK__ARG_I32(p->step[1]), HUSK__ARG_I32(p->step[2]), HUSK__ARG_I64(problem->w.strides[0]),
-                        HUSK__ARG_I64(problem->w.strides[1]), HUSK__ARG_I64(strides[0]), HUSK__ARG_I64(strides[1]),
-                        HUSK__ARG_I64(strides[2]));
+    return HUSK__LAUNCH(
+        queue, s->flip, &range, scope, HUSK__ARG_TENSOR(w),
+        HUSK__ARG_BUFFER(scratch->buffer, (uint64_t)p->w.offset * element, element), HUSK__ARG_I32(channels),
+        HUSK__ARG_I32(problem->geometry.channels), HUSK__ARG_I32(problem->geometry.filters), HUSK__ARG_I32(p->taps[0]),
+        HUSK__ARG_I32(p->taps[1]), HUSK__ARG_I32(p->taps[2]), HUSK__ARG_I32(p->first[0]), HUSK__ARG_I32(p->first[1]),
+        HUSK__ARG_I32(p->first[2]), HUSK__ARG_I32(p->step[0]), HUSK__ARG_I32(p->step[1]), HUSK__ARG_I32(p->step[2]),
+        HUSK__ARG_I64(problem->w.strides[0]), HUSK__ARG_I64(problem->w.strides[1]), HUSK__ARG_I64(strides[0]),
+        HUSK__ARG_I64(strides[1]), HUSK__ARG_I64(strides[2]));
 }
 
 static husk_status run_phase(const husk_plan *plan, husk_queue *queue, const phase *p,
@@ -413,18 +407,17 @@ static husk_status interleave(const husk_plan *plan, husk_queue *queue,
     const husk__range range = {{(size_t)husk__min_i64(rows, (int64_t)s->items), 1, 1}, {1, 1, 1}};
     const int32_t flags = husk__conv_backward_flags(plan->problem, x->dtype);
     const uint64_t size = husk__accumulator_size(((const husk__conv_problem *)plan->problem)->dtype);
-    return HUSK__LAUNCH(queue, s->interleave, &range, scope,
-                        HUSK__ARG_BUFFER(scratch->buffer, s->parts_offset * size, size),
-                        HUSK__ARG_TENSOR(arguments->dx), HUSK__ARG_I32(x->shape[0]), HUSK__ARG_I32(x->shape[1]),
-                        HUSK__ARG_I32(in[0]), HUSK__ARG_I32(in[1]), HUSK__ARG_I32(in[2]),
-                        HUSK__ARG_I32(s->steps[0]), HUSK__ARG_I32(s->steps[1]), HUSK__ARG_I32(s->steps[2]),
-                        HUSK__ARG_I64(x->strides[0]), HUSK__ARG_I64(x->strides[1]), HUSK__ARG_I64(strides[0]),
-                        HUSK__ARG_I64(strides[1]), HUSK__ARG_I64(strides[2]), HUSK__ARG_I64(s->slot),
-                        HUSK__ARG_I64(s->present), HUSK__ARG_I32(s->is_channels_last), HUSK__ARG_I32(flags));
+    return HUSK__LAUNCH(
+        queue, s->interleave, &range, scope, HUSK__ARG_BUFFER(scratch->buffer, s->parts_offset * size, size),
+        HUSK__ARG_TENSOR(arguments->dx), HUSK__ARG_I32(x->shape[0]), HUSK__ARG_I32(x->shape[1]), HUSK__ARG_I32(in[0]),
+        HUSK__ARG_I32(in[1]), HUSK__ARG_I32(in[2]), HUSK__ARG_I32(s->steps[0]), HUSK__ARG_I32(s->steps[1]),
+        HUSK__ARG_I32(s->steps[2]), HUSK__ARG_I64(x->strides[0]), HUSK__ARG_I64(x->strides[1]),
+        HUSK__ARG_I64(strides[0]), HUSK__ARG_I64(strides[1]), HUSK__ARG_I64(strides[2]), HUSK__ARG_I64(s->slot),
+        HUSK__ARG_I64(s->present), HUSK__ARG_I32(s->is_channels_last), HUSK__ARG_I32(flags));
 }
 
-static husk_status run(const husk_plan *plan, husk_queue *queue, const void *arguments,
-                       const husk__scratch *scratch, const husk__scope *scope)
+static husk_status run(const husk_plan *plan, husk_queue *queue, const void *arguments, const husk__scratch *scratch,
+                       const husk__scope *scope)
 {
     const state *s = plan->state;
     husk_status status = HUSK_OK;

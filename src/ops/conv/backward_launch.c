@@ -45,8 +45,8 @@ size_t husk__conv_backward_w_arguments(husk__arg *list, const husk__conv_problem
 
 // Dimensions of dy that lie one after the other are one.
 husk_status husk__conv_backward_bias_launch(const husk_plan *plan, husk_queue *queue, const husk__kernel *kernel,
-                                            const husk__range *range, const husk_tensor *dy,
-                                            const husk_tensor *dbias, const husk__scope *scope)
+                                            const husk__range *range, const husk_tensor *dy, const husk_tensor *dbias,
+                                            const husk__scope *scope)
 {
     const husk__conv_problem *problem = plan->problem;
     const husk__conv_geometry *g = &problem->geometry;

@@ -35,8 +35,8 @@ double husk__conv_backward_weights_error_factor(const husk__candidate *candidate
 int32_t husk__conv_backward_flags(const husk__conv_problem *problem, husk_dtype output);
 /* Enqueue the bias' gradient by a kernel with the arguments of cl/conv/backward_weights_panels.cl's. */
 husk_status husk__conv_backward_bias_launch(const husk_plan *plan, husk_queue *queue, const husk__kernel *kernel,
-                                            const husk__range *range, const husk_tensor *dy,
-                                            const husk_tensor *dbias, const husk__scope *scope);
+                                            const husk__range *range, const husk_tensor *dy, const husk_tensor *dbias,
+                                            const husk__scope *scope);
 /*
  * What cl/conv/backward_weights_panels.cl does for other variants of the CPU family, too: it adds slices, of sums that
  * lie in [slice][group][panel][row][width of the panel], rows being (channel, tap), to dw, and it makes dbias.

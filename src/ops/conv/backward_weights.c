@@ -8,12 +8,8 @@
 #include "ops/conv/backward_problem.h"
 
 static const husk__variant *const VARIANTS[] = {
-    &husk__conv_backward_weights_panels,
-    &husk__conv_backward_weights_depthwise,
-    &husk__conv_backward_weights_winograd,
-    &husk__conv_backward_weights_tiled,
-    &husk__conv_backward_weights_matrix,
-    NULL,
+    &husk__conv_backward_weights_panels, &husk__conv_backward_weights_depthwise, &husk__conv_backward_weights_winograd,
+    &husk__conv_backward_weights_tiled,  &husk__conv_backward_weights_matrix,    NULL,
 };
 
 static husk_status prewarm(husk_queue *queue, const husk__scope *scope);

@@ -70,8 +70,8 @@ static band find_band(const husk__conv_geometry *g)
 {
     const int64_t reach_w = (g->kernel[2] - 1) * g->dilation[2] / g->stride[2];
     band b = {.reach = (g->kernel[1] - 1) * g->dilation[1] / g->stride[1]};
-    b.phases = remainders(g->kernel[1], g->dilation[1], g->stride[1]) *
-               remainders(g->kernel[2], g->dilation[2], g->stride[2]);
+    b.phases =
+        remainders(g->kernel[1], g->dilation[1], g->stride[1]) * remainders(g->kernel[2], g->dilation[2], g->stride[2]);
     const int64_t parts = husk__divide_up(b.phases * (1 + b.reach) * (g->out[2] + reach_w), WANTED);
     for (int64_t divisor = husk__max_i64(1, parts); divisor <= 4 * parts + 4; ++divisor) {
         b.columns = husk__divide_up(g->out[2], divisor);
@@ -166,8 +166,7 @@ static husk_status prepare(husk_plan *plan, const husk__scope *scope)
     const char *const name = is_channels_last(g) ? "husk_conv_backward_weights_depthwise_channels"
                              : is_strips(g)      ? "husk_conv_backward_weights_depthwise_strips"
                                                  : "husk_conv_backward_weights_depthwise";
-    return husk__kernel_get(plan->context, "conv/backward_weights_depthwise.cl", options, name, &s->kernel,
-                            scope);
+    return husk__kernel_get(plan->context, "conv/backward_weights_depthwise.cl", options, name, &s->kernel, scope);
 }
 
 static husk_status run(const husk_plan *plan, husk_queue *queue, const void *untyped, const husk__scratch *scratch,

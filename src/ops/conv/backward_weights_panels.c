@@ -36,8 +36,7 @@ typedef struct state {
     layout work;
 } state;
 
-static double item_cycles(const husk__candidate *candidate, const layout *work, int64_t row_items,
-                          int64_t filter_items)
+static double item_cycles(const husk__candidate *candidate, const layout *work, int64_t row_items, int64_t filter_items)
 {
     const husk__conv_problem *problem = candidate->problem;
     const husk__conv_geometry *g = &problem->geometry;
@@ -47,8 +46,9 @@ static double item_cycles(const husk__candidate *candidate, const layout *work, 
     const double tiles = (double)husk__divide_up(work->tiles, row_items);
     const double panels = (double)husk__divide_up(work->panels, filter_items);
     const double copy = g->x_strides[4] == 1 && g->stride[2] <= 2 ? COPY_CYCLES : COPY_STRIDED_CYCLES;
-    return ITEM_CYCLES + positions * (tiles * panels * tile[0] * tile[1] / VECTORS_PER_CYCLE +
-                                      panels * columns * TRANSPOSE_CYCLES + tiles * tile[0] * copy) +
+    return ITEM_CYCLES +
+           positions * (tiles * panels * tile[0] * tile[1] / VECTORS_PER_CYCLE + panels * columns * TRANSPOSE_CYCLES +
+                        tiles * tile[0] * copy) +
            tiles * panels * tile[0] * tile[1] * WRITE_CYCLES;
 }
 
@@ -79,8 +79,7 @@ static layout divide(const husk__candidate *candidate)
     work.writes_dw = work.slices == 1;
     work.parts = work.writes_dw && work.blocks <= 1
                      ? 0
-                     : husk__accumulator_size(problem->dtype) *
-                           (uint64_t)(work.slices * tiles * tile[0] * columns);
+                     : husk__accumulator_size(problem->dtype) * (uint64_t)(work.slices * tiles * tile[0] * columns);
     return work;
 }
 
@@ -127,8 +126,7 @@ husk_status husk__conv_backward_panels_get(husk_plan *plan, const husk__kernel *
                                            const husk__scope *scope)
 {
     const husk__configuration *configuration = find_configuration(husk_context_traits(plan->context));
-    husk_status status =
-        get_kernel(plan, configuration, "husk_conv_backward_weights_panels_reduce", reduce, scope);
+    husk_status status = get_kernel(plan, configuration, "husk_conv_backward_weights_panels_reduce", reduce, scope);
     return status == HUSK_OK ? get_kernel(plan, configuration, "husk_conv_backward_weights_bias", bias, scope) : status;
 }
 
@@ -143,8 +141,7 @@ void husk__conv_backward_panels_layout(const husk__candidate *candidate, int64_t
 
 static husk_status prepare(husk_plan *plan, const husk__scope *scope)
 {
-    const husk__candidate candidate = {plan->problem, husk_context_traits(plan->context), plan->configuration,
-                                       false};
+    const husk__candidate candidate = {plan->problem, husk_context_traits(plan->context), plan->configuration, false};
     state *s = calloc(1, sizeof *s);
     if (!s)
         return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan");
@@ -173,9 +170,9 @@ static husk_status multiply(const husk_plan *plan, husk_queue *queue,
     list[count++] = HUSK__ARG_I32(s->work.filter_items);
     list[count++] = HUSK__ARG_I32(s->work.writes_dw);
     count += husk__conv_backward_w_arguments(list + count, problem);
-    const husk__range range = {{(size_t)s->work.slices, (size_t)s->work.row_items,
-                                (size_t)(problem->geometry.groups * s->work.filter_items)},
-                               {1, 1, 1}};
+    const husk__range range = {
+        {(size_t)s->work.slices, (size_t)s->work.row_items, (size_t)(problem->geometry.groups * s->work.filter_items)},
+        {1, 1, 1}};
     return husk__launch(queue, s->multiply, &range, list, count, scope);
 }
 
@@ -204,8 +201,7 @@ husk_status husk__conv_backward_panels_reduce(const husk_plan *plan, husk_queue 
         HUSK__ARG_I32(g->kernel[2]),
     };
     const size_t count = 9 + husk__conv_backward_w_arguments(list + 9, problem);
-    const husk__range range = {
-        {(size_t)husk__min_i64(2 * units, tiles * panels), (size_t)g->groups, 1}, {1, 1, 1}};
+    const husk__range range = {{(size_t)husk__min_i64(2 * units, tiles * panels), (size_t)g->groups, 1}, {1, 1, 1}};
     return husk__launch(queue, kernel, &range, list, count, scope);
 }
 

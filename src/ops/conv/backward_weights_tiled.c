@@ -91,11 +91,11 @@ static husk_status prepare(husk_plan *plan, const husk__scope *scope)
              is_long(plan) ? " -DINDEX_64" : "");
     status = husk__kernel_get(plan->context, file, options, "husk_conv_backward_weights_tiled", &s->multiply, scope);
     if (status == HUSK_OK)
-        status = husk__kernel_get(plan->context, file, options, "husk_conv_backward_weights_tiled_reduce",
-                                  &s->reduce, scope);
-    if (status == HUSK_OK)
-        status = husk__kernel_get(plan->context, file, options, "husk_conv_backward_weights_tiled_bias", &s->bias,
+        status = husk__kernel_get(plan->context, file, options, "husk_conv_backward_weights_tiled_reduce", &s->reduce,
                                   scope);
+    if (status == HUSK_OK)
+        status =
+            husk__kernel_get(plan->context, file, options, "husk_conv_backward_weights_tiled_bias", &s->bias, scope);
 cleanup:
     husk__text_free(&configuration);
     return status;
@@ -158,8 +158,7 @@ static husk_status run(const husk_plan *plan, husk_queue *queue, const void *unt
     }
     if (status != HUSK_OK || !arguments->dbias)
         return status;
-    const husk__range range = {{(size_t)((const husk__conv_problem *)plan->problem)->y.shape[1], 1, 1},
-                               {ITEMS, 1, 1}};
+    const husk__range range = {{(size_t)((const husk__conv_problem *)plan->problem)->y.shape[1], 1, 1}, {ITEMS, 1, 1}};
     return husk__conv_backward_bias_launch(plan, queue, s->bias, &range, arguments->dy, arguments->dbias, scope);
 }
 

@@ -42,10 +42,10 @@ static const double VECTORS_PER_CYCLE = 2.0, CYCLES_PER_NS = 3.5, NEARLY = 1.02;
 
 typedef struct layout {
     int64_t tiles, panels, rows, width; /* of the whole dy; of one group: panels of filters, sums of one, its filters */
-    int64_t slices, block;              /* block: tiles */
+    int64_t slices, block; /* block: tiles */
     int64_t slice_items, filter_items;
-    int64_t item_room;                  /* elements */
-    int64_t sums;                       /* elements */
+    int64_t item_room; /* elements */
+    int64_t sums; /* elements */
     double cycles;
     bool writes_dw;
 } layout;
@@ -60,8 +60,7 @@ static int64_t item_room(const husk__conv_geometry *g, int64_t block, int64_t fi
     return POINTS * (block * (husk__divide_up(g->channels, vector_width) + filter_vectors) + 2) * vector_width;
 }
 
-static double item_cycles(const husk__candidate *candidate, const layout *work, int64_t slices,
-                          int64_t filter_items)
+static double item_cycles(const husk__candidate *candidate, const layout *work, int64_t slices, int64_t filter_items)
 {
     const husk__conv_geometry *g = &((const husk__conv_problem *)candidate->problem)->geometry;
     const int32_t *tile = candidate->configuration->values;
@@ -88,8 +87,8 @@ static void share(const husk__candidate *candidate, layout *work)
     double least = 0;
     for (int64_t slices = 1; slices <= husk__min_i64(work->slices, 2 * units); slices *= 2)
         for (int64_t filters = 1; filters <= husk__min_i64(work->panels, units); ++filters) {
-            const int64_t own_vectors = husk__min_i64(husk__divide_up(g->filters, width),
-                                                      husk__divide_up(work->panels, filters) * vectors);
+            const int64_t own_vectors =
+                husk__min_i64(husk__divide_up(g->filters, width), husk__divide_up(work->panels, filters) * vectors);
             const int64_t room = item_room(g, work->block, own_vectors, width), items = slices * filters * g->groups;
             if (slices * filters > 1 && items * room * (int64_t)sizeof(float) > SCRATCH_BYTES)
                 break;
@@ -196,8 +195,7 @@ static double flops(const husk__candidate *candidate)
 
 static husk_status prepare(husk_plan *plan, const husk__scope *scope)
 {
-    const husk__candidate candidate = {plan->problem, husk_context_traits(plan->context), plan->configuration,
-                                       false};
+    const husk__candidate candidate = {plan->problem, husk_context_traits(plan->context), plan->configuration, false};
     char options[128];
     state *s = calloc(1, sizeof *s);
     if (!s)

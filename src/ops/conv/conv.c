@@ -45,8 +45,8 @@ static husk_status bind(husk_queue *queue, const husk__conv_arguments *arguments
     return status;
 }
 
-husk_status husk_conv(husk_queue *queue, const husk_conv_params *params, const husk_tensor *x,
-                      const husk_tensor *w, const husk_tensor *bias, const husk_tensor *y)
+husk_status husk_conv(husk_queue *queue, const husk_conv_params *params, const husk_tensor *x, const husk_tensor *w,
+                      const husk_tensor *bias, const husk_tensor *y)
 {
     husk__scope scope;
     husk_status status = husk__call_begin(queue, "husk_conv", &scope);
@@ -88,8 +88,8 @@ husk_status husk_conv_output_shape(const husk_conv_params *params, const husk_te
 }
 
 husk_status husk_conv_plan_create(husk_context *context, const husk_conv_params *params, const husk_tensor *x,
-                                  const husk_tensor *w, const husk_tensor *bias, const husk_tensor *y,
-                                  husk_plan **plan, husk_error *error)
+                                  const husk_tensor *w, const husk_tensor *bias, const husk_tensor *y, husk_plan **plan,
+                                  husk_error *error)
 {
     husk__scope scope;
     if (plan)
@@ -134,8 +134,7 @@ static husk_status check_weights(const husk_plan *plan, const husk_tensor *w, co
     return husk__packed_check(w->packed, plan, &key, "w", scope);
 }
 
-static husk_status check_bias(const husk__conv_problem *problem, const husk_tensor *bias,
-                              const husk__scope *scope)
+static husk_status check_bias(const husk__conv_problem *problem, const husk_tensor *bias, const husk__scope *scope)
 {
     if (problem->has_bias && !bias)
         return husk__reject(scope, "bias", "is NULL, the plan was made with one");
@@ -169,8 +168,7 @@ husk_status husk_conv_plan_run(husk_plan *plan, husk_queue *queue, const husk_te
     return husk__plan_execute(plan, queue, &arguments, &scope);
 }
 
-husk_status husk_conv_plan_pack(husk_plan *plan, husk_queue *queue, const husk_tensor *w,
-                                husk_packed **packed)
+husk_status husk_conv_plan_pack(husk_plan *plan, husk_queue *queue, const husk_tensor *w, husk_packed **packed)
 {
     husk__scope scope;
     if (packed)
@@ -194,8 +192,7 @@ husk_status husk_conv_plan_pack(husk_plan *plan, husk_queue *queue, const husk_t
     husk__key key;
     husk__conv_packed_key(plan, &key);
     husk_packed *made;
-    const uint64_t bytes =
-        husk__accumulator_size(problem->dtype) * (uint64_t)husk__max_i64(1, state->packed_count);
+    const uint64_t bytes = husk__accumulator_size(problem->dtype) * (uint64_t)husk__max_i64(1, state->packed_count);
     status = husk__packed_create(plan, bytes, &problem->w, &key, &made, &scope);
     if (status == HUSK_OK && state->packed_count > 0) {
         status = husk__conv_pack(plan, queue, w, made->buffer, &scope);
@@ -235,9 +232,9 @@ static husk_status prewarm(husk_queue *queue, const husk__scope *scope)
         const husk__variant *variant;
         int64_t groups;
     } usual[] = {
-        {HUSK__FAMILY_CPU, &husk__conv_implicit_gemm, 1},  {HUSK__FAMILY_CPU, &husk__conv_winograd_4x4, 1},
-        {HUSK__FAMILY_CPU, &husk__conv_direct_filters, 1}, {HUSK__FAMILY_CPU, &husk__conv_direct_positions, 1},
-        {HUSK__FAMILY_CPU, &husk__conv_depthwise, 16},     {HUSK__FAMILY_GPU, &husk__conv_tiled, 1},
+        {HUSK__FAMILY_CPU, &husk__conv_implicit_gemm, 1},    {HUSK__FAMILY_CPU, &husk__conv_winograd_4x4, 1},
+        {HUSK__FAMILY_CPU, &husk__conv_direct_filters, 1},   {HUSK__FAMILY_CPU, &husk__conv_direct_positions, 1},
+        {HUSK__FAMILY_CPU, &husk__conv_depthwise, 16},       {HUSK__FAMILY_GPU, &husk__conv_tiled, 1},
         {HUSK__FAMILY_GPU, &husk__conv_tiled_depthwise, 16},
     };
     const husk_device_class class = husk_context_traits(husk_queue_context(queue))->device_class;
@@ -250,8 +247,7 @@ static husk_status prewarm(husk_queue *queue, const husk__scope *scope)
     if (status != HUSK_OK)
         return husk__fail_opencl(scope, status, error.opencl_code, "%s", error.text);
     const float one = 1.0f;
-    status = husk_buffer_fill(queue, buffer, 0, husk_buffer_size(buffer) / sizeof one * sizeof one, &one,
-                              sizeof one);
+    status = husk_buffer_fill(queue, buffer, 0, husk_buffer_size(buffer) / sizeof one * sizeof one, &one, sizeof one);
     for (size_t i = 0; i < sizeof usual / sizeof *usual && status == HUSK_OK; ++i)
         if (usual[i].family == own)
             status = warm(queue, buffer, usual[i].variant->name, usual[i].groups, scope);

@@ -17,8 +17,7 @@ enum { MOST_TAPS = 256, MOST_PIXELS = 1024 };
 
 // Cycles, measured: per vector of outputs, per multiplication of it, and per plane of 3x3 and 5x5 filters, whose
 // rows fill vectors of their own.
-static const double OUTPUT_CYCLES = 12.0, ROW_CYCLES = 3.0, TAP_CYCLES = 1.0, PLANE_CYCLES = 50.0,
-                    CYCLES_PER_NS = 3.5;
+static const double OUTPUT_CYCLES = 12.0, ROW_CYCLES = 3.0, TAP_CYCLES = 1.0, PLANE_CYCLES = 50.0, CYCLES_PER_NS = 3.5;
 
 static bool is_channels_last(const husk__conv_geometry *g)
 {
@@ -29,20 +28,17 @@ static double predict_cycles(const husk__conv_problem *problem, int64_t vector_w
 {
     const husk__conv_geometry *g = &problem->geometry;
     const int64_t width = g->kernel[2], stride = g->stride[2];
-    const bool is_rows = g->kernel[1] == width && (width == 3 || width == 5) && g->stride[1] == stride &&
-                         stride <= 2 && g->dilation[1] == 1 && g->dilation[2] == 1 && g->x_strides[4] == 1 &&
-                         g->y_strides[4] == 1;
+    const bool is_rows = g->kernel[1] == width && (width == 3 || width == 5) && g->stride[1] == stride && stride <= 2 &&
+                         g->dilation[1] == 1 && g->dilation[2] == 1 && g->x_strides[4] == 1 && g->y_strides[4] == 1;
     if (is_channels_last(g) || !is_rows)
         return (double)husk__tensor_count(&problem->y) / (double)vector_width *
                (OUTPUT_CYCLES + (double)husk__conv_filter_count(problem) * TAP_CYCLES);
     // At stride 2 a filter's columns are filled up to an even number. Two narrow planes share vectors.
-    const double step =
-        ROW_CYCLES * (double)stride + (double)(width * (stride == 1 ? width : width + 1)) * TAP_CYCLES;
+    const double step = ROW_CYCLES * (double)stride + (double)(width * (stride == 1 ? width : width + 1)) * TAP_CYCLES;
     const double planes = (double)(g->batch * g->groups * g->filters);
     const int64_t lost = stride - 1; // lanes at the end of a vector or a half
-    const double vectors = g->out[2] <= vector_width / 2 - lost
-                               ? 0.5
-                               : (double)husk__divide_up(g->out[2], vector_width - lost);
+    const double vectors =
+        g->out[2] <= vector_width / 2 - lost ? 0.5 : (double)husk__divide_up(g->out[2], vector_width - lost);
     return planes * (PLANE_CYCLES + (double)g->out[1] * vectors * step);
 }
 
@@ -57,8 +53,7 @@ static bool supports(const husk__candidate *candidate, char reason[HUSK__REASON_
     else if (g->kernel[0] != 1 || g->in[0] != 1 || g->out[0] != 1 || g->pad[0] != 0)
         rule = "there are more than two dimensions of space";
     else if (g->kernel[1] * g->kernel[2] > MOST_TAPS ||
-             ((g->kernel[1] - 1) * g->dilation[1] + 1) * ((g->kernel[2] - 1) * g->dilation[2] + 1) >
-                 MOST_PIXELS)
+             ((g->kernel[1] - 1) * g->dilation[1] + 1) * ((g->kernel[2] - 1) * g->dilation[2] + 1) > MOST_PIXELS)
         rule = "the filter is too large";
     if (rule)
         snprintf(reason, HUSK__REASON_CAPACITY, "%s", rule);
@@ -88,16 +83,14 @@ static husk_status prepare(husk_plan *plan, const husk__scope *scope)
     const husk__conv_geometry *g = &problem->geometry;
     const husk_device_traits *traits = husk_context_traits(plan->context);
     husk__conv_state *state;
-    husk_status status =
-        husk__conv_prepare(plan, "conv/depthwise.cl",
-                           is_channels_last(g) ? "husk_conv_depthwise_channels" : "husk_conv_depthwise",
-                           "husk_conv_depthwise_pack", &state, scope);
+    husk_status status = husk__conv_prepare(
+        plan, "conv/depthwise.cl", is_channels_last(g) ? "husk_conv_depthwise_channels" : "husk_conv_depthwise",
+        "husk_conv_depthwise_pack", &state, scope);
     if (status != HUSK_OK)
         return status;
     const int64_t units = husk__max_i64(1, traits->compute_units);
-    const int64_t parts = is_channels_last(g)
-                              ? g->batch * g->out[1]
-                              : g->batch * husk__divide_up(g->groups, traits->vector_width) * g->out[1];
+    const int64_t parts = is_channels_last(g) ? g->batch * g->out[1]
+                                              : g->batch * husk__divide_up(g->groups, traits->vector_width) * g->out[1];
     state->packed_count = packed_count(problem);
     state->pack_channels = g->groups;
     const double cycles = predict_cycles(problem, traits->vector_width);
@@ -108,8 +101,8 @@ static husk_status prepare(husk_plan *plan, const husk__scope *scope)
     return HUSK_OK;
 }
 
-static husk_status run(const husk_plan *plan, husk_queue *queue, const void *arguments,
-                       const husk__scratch *scratch, const husk__scope *scope)
+static husk_status run(const husk_plan *plan, husk_queue *queue, const void *arguments, const husk__scratch *scratch,
+                       const husk__scope *scope)
 {
     husk__arg weights;
     husk_status status = husk__conv_weights(plan, queue, arguments, scratch, &weights, scope);

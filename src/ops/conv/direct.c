@@ -98,8 +98,8 @@ static int64_t staged_count(const husk__conv_geometry *g, int64_t rows, int64_t 
     const int64_t reach_h = (g->kernel[1] - 1) * g->dilation[1];
     const int64_t in_rows = (rows - 1) * husk__min_i64(g->stride[1], reach_h + 1) + reach_h + 1;
     int64_t count;
-    if (!husk__mul_i64(row, in_rows, &count) || !husk__mul_i64(count, g->kernel[0], &count) ||
-        count > STAGED_MOST || !husk__mul_i64(husk__round_up(count, 16) + 16, g->channels, &count))
+    if (!husk__mul_i64(row, in_rows, &count) || !husk__mul_i64(count, g->kernel[0], &count) || count > STAGED_MOST ||
+        !husk__mul_i64(husk__round_up(count, 16) + 16, g->channels, &count))
         return -1;
     return count;
 }
@@ -112,8 +112,7 @@ static blocks cut(const husk__candidate *candidate)
     blocks b = {.tiles = BLOCK_TILES};
     if (is_in_place(candidate->problem) && (!is_of_positions(candidate->configuration) || g->out[2] >= positions)) {
         // What every panel of filters reads again stays in the second-level cache.
-        const int64_t fit =
-            IN_PLACE_WANTED / husk__max_i64(1, husk__conv_filter_count(candidate->problem) * positions);
+        const int64_t fit = IN_PLACE_WANTED / husk__max_i64(1, husk__conv_filter_count(candidate->problem) * positions);
         b.tiles = husk__max_i64(LEAST_TILES, husk__min_i64(b.tiles, fit));
         return b;
     }
@@ -141,8 +140,8 @@ static bool supports(const husk__candidate *candidate, char reason[HUSK__REASON_
     if (husk__conv_has_wide_y(candidate->problem, reason) || husk__conv_is_double(candidate->problem, reason))
         return false;
     if (candidate->configuration->values[2] != (int32_t)candidate->traits->vector_width)
-        snprintf(reason, HUSK__REASON_CAPACITY, "tile %s is for vectors of %d floats",
-                 candidate->configuration->name, candidate->configuration->values[2]);
+        snprintf(reason, HUSK__REASON_CAPACITY, "tile %s is for vectors of %d floats", candidate->configuration->name,
+                 candidate->configuration->values[2]);
     else if (is_of_positions(candidate->configuration) && g->y_strides[4] != 1)
         snprintf(reason, HUSK__REASON_CAPACITY, "neighbouring positions of y are not neighbours in memory");
     else if (staged < 0 || staged > STAGED_MOST)
@@ -162,9 +161,8 @@ static int64_t packed_count(const husk__conv_problem *problem, const husk__confi
 {
     const husk__conv_geometry *g = &problem->geometry;
     // Panels of vectors of positions are as high as their filters are many, others are filled with zeros.
-    const int64_t filters = is_of_positions(configuration)
-                                ? g->filters
-                                : husk__round_up(g->filters, tile_filters(configuration));
+    const int64_t filters =
+        is_of_positions(configuration) ? g->filters : husk__round_up(g->filters, tile_filters(configuration));
     return g->groups * filters * husk__conv_filter_count(problem);
 }
 
@@ -187,10 +185,8 @@ static double staging_cycles(const husk__candidate *candidate, int64_t tiles)
     const double in_rows = rows * (double)husk__min_i64(g->stride[1], g->kernel[1]) +
                            count * (double)((g->kernel[1] - 1) * g->dilation[1]);
     const double phases = (double)husk__min_i64(g->stride[2], (int64_t)reach + 1);
-    const double vectors =
-        ((double)g->out[2] + reach / (double)g->stride[2]) / candidate->configuration->values[2];
-    return in_rows * (double)(g->channels * g->kernel[0]) * phases *
-           (STAGE_ROW_CYCLES + vectors * STAGE_CYCLES);
+    const double vectors = ((double)g->out[2] + reach / (double)g->stride[2]) / candidate->configuration->values[2];
+    return in_rows * (double)(g->channels * g->kernel[0]) * phases * (STAGE_ROW_CYCLES + vectors * STAGE_CYCLES);
 }
 
 // What one work-item of a split takes.
@@ -204,11 +200,10 @@ static double item_cycles(const husk__candidate *candidate, int64_t tiles, int64
     if (is_of_positions(candidate->configuration))
         tile = depth * (double)g->filters / (double)filter_panels(candidate) / VECTORS_PER_CYCLE + STRIP_CYCLES;
     else
-        tile = depth * (double)g->out[2] / (double)row_tiles(candidate) * values[1] / VECTORS_PER_CYCLE +
-               TILE_CYCLES;
+        tile = depth * (double)g->out[2] / (double)row_tiles(candidate) * values[1] / VECTORS_PER_CYCLE + TILE_CYCLES;
     const blocks b = cut(candidate);
-    const int64_t block_tiles = b.rows > 0 ? husk__max_i64(1, husk__min_i64(b.tiles, b.rows * row_tiles(candidate)))
-                                           : b.tiles;
+    const int64_t block_tiles =
+        b.rows > 0 ? husk__max_i64(1, husk__min_i64(b.tiles, b.rows * row_tiles(candidate))) : b.tiles;
     const double weights = depth * (double)g->filters / (double)filter_panels(candidate) * (double)panels;
     return ITEM_CYCLES + depth + staging_cycles(candidate, tiles) +
            (double)husk__divide_up(tiles, block_tiles) * weights / LINE_FLOATS * WEIGHT_LINE_CYCLES +
@@ -245,8 +240,7 @@ static husk__conv_split split(const husk__candidate *candidate)
 static double cost(const husk__candidate *candidate)
 {
     return split(candidate).cycles / CYCLES_PER_NS +
-           husk__conv_packing_cost(candidate->problem,
-                                   packed_count(candidate->problem, candidate->configuration));
+           husk__conv_packing_cost(candidate->problem, packed_count(candidate->problem, candidate->configuration));
 }
 
 // Elements of scratch of one work-item: table of offsets, staged image, and, of vectors of filters, a line of bias
@@ -256,8 +250,8 @@ static int64_t item_count(const husk__candidate *candidate)
     const int64_t filters = tile_filters(candidate->configuration);
     const blocks b = cut(candidate);
     const int64_t sums = (b.tiles * candidate->configuration->values[0] + 16 + 1) * filters;
-    return husk__round_up(husk__conv_filter_count(candidate->problem), 16) + husk__round_up(b.staged, 16) +
-           64 + (is_of_positions(candidate->configuration) ? 0 : sums);
+    return husk__round_up(husk__conv_filter_count(candidate->problem), 16) + husk__round_up(b.staged, 16) + 64 +
+           (is_of_positions(candidate->configuration) ? 0 : sums);
 }
 
 static uint64_t workspace(const husk__candidate *candidate)
@@ -274,8 +268,7 @@ enum { SCRATCH_AT, SCRATCH_ITEM, TILES, ROWS, COLUMNS, FILTER_ITEMS };
 static husk_status prepare(husk_plan *plan, const husk__scope *scope)
 {
     const husk__conv_problem *problem = plan->problem;
-    const husk__candidate candidate = {problem, husk_context_traits(plan->context), plan->configuration,
-                                       false};
+    const husk__candidate candidate = {problem, husk_context_traits(plan->context), plan->configuration, false};
     husk__conv_state *state;
     const bool is_rows = is_of_positions(plan->configuration);
     husk_status status =
@@ -301,8 +294,8 @@ static husk_status prepare(husk_plan *plan, const husk__scope *scope)
     return HUSK_OK;
 }
 
-static husk_status run(const husk_plan *plan, husk_queue *queue, const void *arguments,
-                       const husk__scratch *scratch, const husk__scope *scope)
+static husk_status run(const husk_plan *plan, husk_queue *queue, const void *arguments, const husk__scratch *scratch,
+                       const husk__scope *scope)
 {
     const husk__conv_state *state = plan->state;
     husk__arg weights;
@@ -314,7 +307,8 @@ static husk_status run(const husk_plan *plan, husk_queue *queue, const void *arg
                                HUSK__ARG_I32(state->extra[TILES]),
                                HUSK__ARG_I32(state->extra[ROWS]),
                                HUSK__ARG_I32(state->extra[COLUMNS]),
-                               HUSK__ARG_I32(state->extra[FILTER_ITEMS]), HUSK__ARG_SHARES};
+                               HUSK__ARG_I32(state->extra[FILTER_ITEMS]),
+                               HUSK__ARG_SHARES};
     return husk__conv_launch(plan, queue, arguments, weights, extra, 7, scope);
 }
 

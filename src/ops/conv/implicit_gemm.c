@@ -14,8 +14,8 @@ static const husk__configuration MENU[] = {
 };
 
 // Cycles, measured: to copy a vector of a patch, and to start a block's work on a panel.
-static const double COPY_CYCLES = 15.0, COPY_STRIDED_CYCLES = 25.0, COPY_POINTWISE_CYCLES = 3.0,
-                    TILE_CYCLES = 120.0, ITEM_CYCLES = 6000.0;
+static const double COPY_CYCLES = 15.0, COPY_STRIDED_CYCLES = 25.0, COPY_POINTWISE_CYCLES = 3.0, TILE_CYCLES = 120.0,
+                    ITEM_CYCLES = 6000.0;
 // Weights are packed element by element: slower by this than where vectors are transposed.
 static const double PACKING_SLOWER = 2.5;
 // Two multiply-adds a cycle, at a clock that matters only in comparison with other variants'.
@@ -25,16 +25,15 @@ static bool supports(const husk__candidate *candidate, char reason[HUSK__REASON_
 {
     if (candidate->configuration->values[2] == (int32_t)candidate->traits->vector_width)
         return true;
-    snprintf(reason, HUSK__REASON_CAPACITY, "tile %s is for vectors of %d floats",
-             candidate->configuration->name, candidate->configuration->values[2]);
+    snprintf(reason, HUSK__REASON_CAPACITY, "tile %s is for vectors of %d floats", candidate->configuration->name,
+             candidate->configuration->values[2]);
     return false;
 }
 
 static int64_t packed_count(const husk__conv_problem *problem, const husk__configuration *configuration)
 {
     const husk__conv_geometry *g = &problem->geometry;
-    return g->groups * husk__round_up(g->filters, configuration->values[0]) *
-           husk__conv_filter_count(problem);
+    return g->groups * husk__round_up(g->filters, configuration->values[0]) * husk__conv_filter_count(problem);
 }
 
 static int64_t column_panels(const husk__candidate *candidate)
@@ -49,15 +48,13 @@ static double item_cycles(const husk__candidate *candidate, int64_t panels, int6
 {
     const husk__conv_problem *problem = candidate->problem;
     const husk__conv_geometry *g = &problem->geometry;
-    const double depth = (double)husk__conv_filter_count(problem),
-                 vectors = candidate->configuration->values[1];
+    const double depth = (double)husk__conv_filter_count(problem), vectors = candidate->configuration->values[1];
     const bool is_pointwise = depth == (double)g->channels && g->stride[2] == 1;
     const double copy = depth * vectors *
-                        (is_pointwise         ? COPY_POINTWISE_CYCLES
+                        (is_pointwise        ? COPY_POINTWISE_CYCLES
                          : g->stride[2] == 1 ? COPY_CYCLES
                                              : COPY_STRIDED_CYCLES);
-    const double tile =
-        depth * vectors * candidate->configuration->values[0] / VECTORS_PER_CYCLE + TILE_CYCLES;
+    const double tile = depth * vectors * candidate->configuration->values[0] / VECTORS_PER_CYCLE + TILE_CYCLES;
     return ITEM_CYCLES + (double)panels * (copy + (double)filter_panels * tile);
 }
 
@@ -71,8 +68,8 @@ static husk__conv_split split(const husk__candidate *candidate)
 static double cost(const husk__candidate *candidate)
 {
     return split(candidate).cycles / CYCLES_PER_NS +
-           PACKING_SLOWER * husk__conv_packing_cost(candidate->problem,
-                                                    packed_count(candidate->problem, candidate->configuration));
+           PACKING_SLOWER *
+               husk__conv_packing_cost(candidate->problem, packed_count(candidate->problem, candidate->configuration));
 }
 
 // The kernel's own numbers: lines of the filter's taps in a block, panels of columns that are worked on at a time.
@@ -104,8 +101,7 @@ static uint64_t workspace(const husk__candidate *candidate)
 static husk_status prepare(husk_plan *plan, const husk__scope *scope)
 {
     const husk__conv_problem *problem = plan->problem;
-    const husk__candidate candidate = {problem, husk_context_traits(plan->context), plan->configuration,
-                                       false};
+    const husk__candidate candidate = {problem, husk_context_traits(plan->context), plan->configuration, false};
     husk__conv_state *state;
     husk_status status = husk__conv_prepare(plan, "conv/implicit_gemm.cl", "husk_conv_implicit_gemm",
                                             "husk_conv_implicit_gemm_pack", &state, scope);
@@ -122,8 +118,8 @@ static husk_status prepare(husk_plan *plan, const husk__scope *scope)
     return HUSK_OK;
 }
 
-static husk_status run(const husk_plan *plan, husk_queue *queue, const void *arguments,
-                       const husk__scratch *scratch, const husk__scope *scope)
+static husk_status run(const husk_plan *plan, husk_queue *queue, const void *arguments, const husk__scratch *scratch,
+                       const husk__scope *scope)
 {
     const husk__conv_state *state = plan->state;
     husk__arg weights;
@@ -131,10 +127,10 @@ static husk_status run(const husk_plan *plan, husk_queue *queue, const void *arg
     if (status != HUSK_OK)
         return status;
     const husk_buffer *waiting = state->extra[1] > 0 ? scratch->buffer : NULL;
-    const husk__arg extra[] = {HUSK__ARG_I32(state->extra[0]),
-                               HUSK__ARG_BUFFER(waiting,
-                                                husk__conv_packing_bytes(plan->problem, state->packed_count), 4),
-                               HUSK__ARG_I64(state->extra[1]), HUSK__ARG_SHARES};
+    const husk__arg extra[] = {
+        HUSK__ARG_I32(state->extra[0]),
+        HUSK__ARG_BUFFER(waiting, husk__conv_packing_bytes(plan->problem, state->packed_count), 4),
+        HUSK__ARG_I64(state->extra[1]), HUSK__ARG_SHARES};
     return husk__conv_launch(plan, queue, arguments, weights, extra, 4, scope);
 }
 

@@ -93,8 +93,7 @@ static int64_t reach(const husk__conv_problem *problem)
     const int64_t forward = husk__round_up(g->filters, 128) * husk__round_up(g->channels * taps, 32);
     const int64_t backward = husk__round_up(g->channels, 128) * husk__round_up(g->filters * taps, 32);
     const husk_tensor *tensors[] = {&problem->x, &problem->w, &problem->y};
-    int64_t furthest =
-        husk__max_i64(g->groups * husk__max_i64(forward, backward), husk__tensor_count(&problem->y));
+    int64_t furthest = husk__max_i64(g->groups * husk__max_i64(forward, backward), husk__tensor_count(&problem->y));
     for (size_t i = 0; i < 3; ++i)
         furthest = husk__max_i64(furthest, husk__tensor_last(tensors[i]));
     return furthest;
@@ -109,9 +108,8 @@ husk_status husk__conv_kernel(const husk_plan *plan, const char *configuration, 
     const bool is_long = is_gpu && husk__needs_index_64(plan->context, reach(problem));
     const bool is_halved = !is_gpu && problem->dtype == HUSK_F64;
     char options[400];
-    snprintf(options, sizeof options, "%s %s%s%s%s", husk__dtype_option(problem->dtype),
-             configuration, is_halved ? " -DHALF_VECTORS" : "",
-             is_smooth ? " -DACT_SMOOTH" : "", is_long ? " -DINDEX_64" : "");
+    snprintf(options, sizeof options, "%s %s%s%s%s", husk__dtype_option(problem->dtype), configuration,
+             is_halved ? " -DHALF_VECTORS" : "", is_smooth ? " -DACT_SMOOTH" : "", is_long ? " -DINDEX_64" : "");
     return husk__kernel_get(plan->context, file, options, name, kernel, scope);
 }
 
@@ -152,8 +150,7 @@ husk__conv_split husk__conv_divide(const husk__candidate *candidate, int64_t col
         for (int64_t down = 1; down <= husk__min_i64(filter_panels, units); ++down) {
             const int64_t rounds = husk__divide_up(groups * across * down, units);
             const husk__conv_split split = {across, down,
-                                            (double)rounds * cycles(candidate,
-                                                                    husk__divide_up(columns, across),
+                                            (double)rounds * cycles(candidate, husk__divide_up(columns, across),
                                                                     husk__divide_up(filter_panels, down))};
             if (least.cycles == 0 || split.cycles < least.cycles)
                 least = split;
@@ -190,25 +187,22 @@ static uint32_t packed_unit(const husk_plan *plan)
     return state->packed_unit ? state->packed_unit : (uint32_t)husk__accumulator_size(problem->dtype);
 }
 
-husk_status husk__conv_pack(const husk_plan *plan, husk_queue *queue, const husk_tensor *w,
-                            const husk_buffer *packed, const husk__scope *scope)
+husk_status husk__conv_pack(const husk_plan *plan, husk_queue *queue, const husk_tensor *w, const husk_buffer *packed,
+                            const husk__scope *scope)
 {
     const husk__conv_state *state = plan->state;
     const husk__conv_problem *problem = plan->problem;
     const husk__conv_geometry *g = &problem->geometry;
     const husk__arg to = HUSK__ARG_BUFFER(packed, 0, packed_unit(plan));
     return HUSK__LAUNCH(queue, state->pack, &state->pack_range, scope, HUSK__ARG_TENSOR(w), to,
-                        HUSK__ARG_I32(state->pack_filters),
-                        HUSK__ARG_I32(state->pack_channels), HUSK__ARG_I32(g->kernel[0]),
-                        HUSK__ARG_I32(g->kernel[1]), HUSK__ARG_I32(g->kernel[2]),
-                        HUSK__ARG_I64(g->w_strides[0]), HUSK__ARG_I64(g->w_strides[1]),
-                        HUSK__ARG_I64(g->w_strides[2]), HUSK__ARG_I64(g->w_strides[3]),
-                        HUSK__ARG_I64(g->w_strides[4]));
+                        HUSK__ARG_I32(state->pack_filters), HUSK__ARG_I32(state->pack_channels),
+                        HUSK__ARG_I32(g->kernel[0]), HUSK__ARG_I32(g->kernel[1]), HUSK__ARG_I32(g->kernel[2]),
+                        HUSK__ARG_I64(g->w_strides[0]), HUSK__ARG_I64(g->w_strides[1]), HUSK__ARG_I64(g->w_strides[2]),
+                        HUSK__ARG_I64(g->w_strides[3]), HUSK__ARG_I64(g->w_strides[4]));
 }
 
-husk_status husk__conv_weights(const husk_plan *plan, husk_queue *queue,
-                               const husk__conv_arguments *arguments, const husk__scratch *scratch,
-                               husk__arg *weights, const husk__scope *scope)
+husk_status husk__conv_weights(const husk_plan *plan, husk_queue *queue, const husk__conv_arguments *arguments,
+                               const husk__scratch *scratch, husk__arg *weights, const husk__scope *scope)
 {
     const husk__conv_state *state = plan->state;
     const husk_packed *packed = arguments->w->packed;
@@ -290,8 +284,7 @@ husk_status husk__conv_launch_on(const husk_plan *plan, husk_queue *queue, const
 }
 
 husk_status husk__conv_launch(const husk_plan *plan, husk_queue *queue, const husk__conv_arguments *arguments,
-                              husk__arg weights, const husk__arg *extra, size_t extra_count,
-                              const husk__scope *scope)
+                              husk__arg weights, const husk__arg *extra, size_t extra_count, const husk__scope *scope)
 {
     const husk__conv_problem *problem = plan->problem;
     husk__conv_input input = {HUSK__ARG_TENSOR(arguments->x), {0}};

@@ -10,23 +10,20 @@
 #include "base/params.h"
 #include "base/tensor.h"
 
-husk_status husk__conv_read_params(const husk_conv_params *given, husk_conv_params *params,
-                                   const husk__scope *scope)
+husk_status husk__conv_read_params(const husk_conv_params *given, husk_conv_params *params, const husk__scope *scope)
 {
     return husk__params_read(params, sizeof *params, "HUSK_CONV_PARAMS", given, scope);
 }
 
 static husk_status check_options(const husk_conv_params *params, int32_t space, const husk__scope *scope)
 {
-    husk_status status =
-        husk__epilogue_check(params->activation, params->activation_slope, "activation_slope", scope);
+    husk_status status = husk__epilogue_check(params->activation, params->activation_slope, "activation_slope", scope);
     if (status == HUSK_OK)
         status = husk__precision_check(params->precision, scope);
     if (status != HUSK_OK)
         return status;
     if (params->groups < 0)
-        return husk__reject(scope, "params", "groups is %lld, it must be at least 1",
-                            (long long)params->groups);
+        return husk__reject(scope, "params", "groups is %lld, it must be at least 1", (long long)params->groups);
     if (params->winograd > 1)
         return husk__reject(scope, "params", "winograd is %u, neither 0 nor 1", (unsigned)params->winograd);
     for (int32_t i = 0; i < space; ++i) {
@@ -71,8 +68,7 @@ static husk_status check_weights(const husk_tensor *x, const husk_tensor *w, int
 {
     if (x->rank < 3 || x->rank > 2 + HUSK_MAX_SPACE)
         return husk__reject(scope, names->x,
-                            "has rank %d; it must be 3, 4 or 5: N, C and one to three dimensions of space",
-                            x->rank);
+                            "has rank %d; it must be 3, 4 or 5: N, C and one to three dimensions of space", x->rank);
     if (w->rank != x->rank)
         return husk__reject(scope, names->w, "has rank %d, %s has %d; they must be the same", w->rank, names->x,
                             x->rank);
@@ -100,13 +96,11 @@ static husk_status output_extent(const husk__conv_problem *problem, int32_t i, i
 {
     int64_t padded, extent;
     const int64_t in = problem->x.shape[2 + i], filter = problem->w.shape[2 + i];
-    if (!husk__add_i64(in, problem->pad[i], &padded) ||
-        !husk__add_i64(padded, problem->pad_end[i], &padded) ||
+    if (!husk__add_i64(in, problem->pad[i], &padded) || !husk__add_i64(padded, problem->pad_end[i], &padded) ||
         !husk__mul_i64(filter - 1, problem->dilation[i], &extent) || !husk__add_i64(extent, 1, &extent))
         return husk__reject(scope, "params", "pad or dilation of dimension %d overflows", i);
     if (padded < extent)
-        return husk__reject(scope, names->w,
-                            "spans %lld elements in space dimension %d, the padded %s has only %lld",
+        return husk__reject(scope, names->w, "spans %lld elements in space dimension %d, the padded %s has only %lld",
                             (long long)extent, i, names->x, (long long)padded);
     *out = (padded - extent) / problem->stride[i] + 1;
     return HUSK_OK;
@@ -152,15 +146,15 @@ husk_status husk__conv_check_bias(const husk_tensor *bias, const char *name, int
     husk_status status = check_tensor(bias, name, NULL, scope);
     char text[HUSK__SHAPE_TEXT];
     if (status == HUSK_OK && (bias->rank != 1 || bias->shape[0] != filters))
-        return husk__reject(scope, name, "is %s; it must be [%lld], one a filter",
-                            husk__shape_text(bias, text), (long long)filters);
+        return husk__reject(scope, name, "is %s; it must be [%lld], one a filter", husk__shape_text(bias, text),
+                            (long long)filters);
     if (status == HUSK_OK && is_read && filters > 1 && bias->strides[0] != 0 && bias->strides[0] != 1)
         return husk__reject(scope, name, "has a stride of %lld; it must be packed (1)", (long long)bias->strides[0]);
     return status;
 }
 
-static husk_status check_output(const husk_tensor *y, int32_t rank, const int64_t *shape,
-                                const husk__conv_names *names, const husk__scope *scope)
+static husk_status check_output(const husk_tensor *y, int32_t rank, const int64_t *shape, const husk__conv_names *names,
+                                const husk__scope *scope)
 {
     husk_status status = check_tensor(y, names->y, NULL, scope);
     if (status != HUSK_OK)
@@ -189,10 +183,10 @@ static husk_status check_products(const husk__conv_geometry *g, const husk__scop
     for (int i = 0; i < 3; ++i)
         span[i] = husk__max_i64(g->in[i], (g->out[i] - 1) * g->stride[i] + (g->kernel[i] - 1) * g->dilation[i] + 1);
     const int64_t image[] = {g->batch, channels, span[0], span[1], span[2]};
-    const int64_t windows[] = {g->batch,     channels,     g->out[0],    g->out[1],
-                               g->out[2],    g->kernel[0], g->kernel[1], g->kernel[2]};
-    const int64_t places[] = {g->batch,     filters,      g->in[0],     g->in[1],
-                              g->in[2],     g->kernel[0], g->kernel[1], g->kernel[2]};
+    const int64_t windows[] = {g->batch,  channels,     g->out[0],    g->out[1],
+                               g->out[2], g->kernel[0], g->kernel[1], g->kernel[2]};
+    const int64_t places[] = {g->batch, filters,      g->in[0],     g->in[1],
+                              g->in[2], g->kernel[0], g->kernel[1], g->kernel[2]};
     if (husk__product_fits(image, 5, MOST) && husk__product_fits(windows, 8, MOST) &&
         husk__product_fits(places, 8, MOST))
         return HUSK_OK;
@@ -226,14 +220,12 @@ static husk_status check_sizes(const husk__conv_problem *problem, const husk__sc
     const int64_t most = INT32_MAX / 4;
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; ++i)
         if (numbers[i] > most)
-            return husk__fail(scope, HUSK_UNSUPPORTED,
-                              "a size or option of %lld; convolution counts up to %lld",
+            return husk__fail(scope, HUSK_UNSUPPORTED, "a size or option of %lld; convolution counts up to %lld",
                               (long long)numbers[i], (long long)most);
     int64_t positions = 1, depth = g->channels;
     bool fits = true;
     for (int i = 0; i < 3; ++i) {
-        fits = fits && g->out[i] <= most && husk__mul_i64(positions, g->out[i], &positions) &&
-               positions <= INT32_MAX;
+        fits = fits && g->out[i] <= most && husk__mul_i64(positions, g->out[i], &positions) && positions <= INT32_MAX;
         fits = fits && husk__mul_i64(depth, g->kernel[i], &depth) && depth <= INT32_MAX;
         const int64_t reach = (g->kernel[i] - 1) * g->dilation[i];
         fits = fits && reach <= most && g->out[i] * g->stride[i] + husk__max_i64(reach, 0) <= INT32_MAX;
@@ -337,8 +329,7 @@ husk_status husk__conv_check_gradient(const husk_conv_params *params, const husk
     if (params->activation != HUSK_ACT_NONE)
         return husk__reject(scope, "params", "activation must be NONE: dy is the gradient before it");
     if (params->accumulate & ~(uint32_t)HUSK_ACCUMULATE_ALL)
-        return husk__reject(scope, "params", "accumulate is %u, which has unknown bits",
-                            (unsigned)params->accumulate);
+        return husk__reject(scope, "params", "accumulate is %u, which has unknown bits", (unsigned)params->accumulate);
     return HUSK_OK;
 }
 
@@ -380,10 +371,9 @@ static void merge_dimensions(husk__conv_geometry *g)
 {
     for (int round = 0; round < 2; ++round) {
         const bool last_is_trivial = is_pointwise(g, 2) && g->in[2] == 1;
-        const bool can_merge = is_pointwise(g, 2) && is_pointwise(g, 1) &&
-                               g->x_strides[3] == g->in[2] * g->x_strides[4] &&
-                               g->y_strides[3] == g->out[2] * g->y_strides[4] &&
-                               g->in[1] <= INT32_MAX / 4 / husk__max_i64(1, g->in[2]);
+        const bool can_merge =
+            is_pointwise(g, 2) && is_pointwise(g, 1) && g->x_strides[3] == g->in[2] * g->x_strides[4] &&
+            g->y_strides[3] == g->out[2] * g->y_strides[4] && g->in[1] <= INT32_MAX / 4 / husk__max_i64(1, g->in[2]);
         if (last_is_trivial) {
             drop_dimension(g, 2);
         } else if (can_merge) {
@@ -484,11 +474,13 @@ void husk__conv_classify(const void *given, husk__text *text)
                                                                     : "");
     husk__text_format(text, " %s%s %s%s filter=%lldx%lldx%lld stride=%lldx%lldx%lld dilation=%lldx%lldx%lld",
                       husk_dtype_name(problem->dtype), problem->wide_output ? "/f32" : "",
-                      g->x_strides[1] == 1 && g->channels > 1 ? "nhwc" : "nchw", g->groups == 1 ? ""
-                      : g->channels == 1 ? " depthwise" : " grouped", (long long)g->kernel[0], (long long)g->kernel[1],
-                      (long long)g->kernel[2], (long long)g->stride[0], (long long)g->stride[1],
-                      (long long)g->stride[2], (long long)g->dilation[0], (long long)g->dilation[1],
-                      (long long)g->dilation[2]);
+                      g->x_strides[1] == 1 && g->channels > 1 ? "nhwc" : "nchw",
+                      g->groups == 1     ? ""
+                      : g->channels == 1 ? " depthwise"
+                                         : " grouped",
+                      (long long)g->kernel[0], (long long)g->kernel[1], (long long)g->kernel[2],
+                      (long long)g->stride[0], (long long)g->stride[1], (long long)g->stride[2],
+                      (long long)g->dilation[0], (long long)g->dilation[1], (long long)g->dilation[2]);
     husk__class_size(text, "n", g->batch);
     husk__class_size(text, "groups", g->groups);
     husk__class_size(text, "c", g->channels);

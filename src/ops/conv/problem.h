@@ -90,8 +90,7 @@ extern const husk__variant husk__conv_amx, husk__conv_depthwise;
 extern const husk__variant husk__conv_tiled, husk__conv_matrix, husk__conv_tiled_depthwise;
 
 /* The caller's params, which may be NULL or an older version's, as ours. */
-husk_status husk__conv_read_params(const husk_conv_params *given, husk_conv_params *params,
-                                   const husk__scope *scope);
+husk_status husk__conv_read_params(const husk_conv_params *given, husk_conv_params *params, const husk__scope *scope);
 /*
  * What a call's tensors are: those of a gradient have other names and another output. is_forward checks that y is an
  * output whose elements are all distinct.
@@ -147,19 +146,17 @@ uint64_t husk__conv_packing_bytes(const husk__conv_problem *problem, int64_t pac
 /* Nanoseconds that packing adds to a call; 0 where weights come packed or the caller can pack them once. */
 double husk__conv_packing_cost(const husk__conv_problem *problem, int64_t packed_count);
 /* Enqueue the packing of plain weights. */
-husk_status husk__conv_pack(const husk_plan *plan, husk_queue *queue, const husk_tensor *w,
-                            const husk_buffer *packed, const husk__scope *scope);
+husk_status husk__conv_pack(const husk_plan *plan, husk_queue *queue, const husk_tensor *w, const husk_buffer *packed,
+                            const husk__scope *scope);
 /* Weights as a kernel argument: those that came packed, checked, or plain ones packed into scratch. */
-husk_status husk__conv_weights(const husk_plan *plan, husk_queue *queue,
-                               const husk__conv_arguments *arguments, const husk__scratch *scratch,
-                               husk__arg *weights, const husk__scope *scope);
+husk_status husk__conv_weights(const husk_plan *plan, husk_queue *queue, const husk__conv_arguments *arguments,
+                               const husk__scratch *scratch, husk__arg *weights, const husk__scope *scope);
 /* Enqueue the copy of x into an image: state->lay_out, with at most 2 arguments behind x, image and CONV_PARAMS. */
 husk_status husk__conv_lay_out(const husk_plan *plan, husk_queue *queue, const husk_tensor *x, husk__arg image,
                                const husk__arg *extra, size_t extra_count, const husk__scope *scope);
 /* Enqueue: the arguments all kernels share, extra ones (at most 9), the activation. */
 husk_status husk__conv_launch(const husk_plan *plan, husk_queue *queue, const husk__conv_arguments *arguments,
-                              husk__arg weights, const husk__arg *extra, size_t extra_count,
-                              const husk__scope *scope);
+                              husk__arg weights, const husk__arg *extra, size_t extra_count, const husk__scope *scope);
 
 /* The same of an x that lies elsewhere, or otherwise. */
 typedef struct husk__conv_input {

@@ -42,8 +42,8 @@ static husk_status prepare(husk_plan *plan, const husk__scope *scope)
     return husk__conv_tiles_prepare(plan, &tiles, "conv/tiled.cl", "husk_conv_tiled", "husk_conv_tiled_pack", scope);
 }
 
-static husk_status run(const husk_plan *plan, husk_queue *queue, const void *arguments,
-                       const husk__scratch *scratch, const husk__scope *scope)
+static husk_status run(const husk_plan *plan, husk_queue *queue, const void *arguments, const husk__scratch *scratch,
+                       const husk__scope *scope)
 {
     husk__arg weights;
     husk_status status = husk__conv_weights(plan, queue, arguments, scratch, &weights, scope);

@@ -30,14 +30,12 @@ bool husk__conv_matrix_supports(const husk__candidate *candidate, char reason[HU
     const husk__engine *engine =
         husk__engine_claimed(HUSK__ENGINE_FRAGMENTS, candidate->traits, problem->dtype, problem->precision);
     if (!engine) {
-        snprintf(reason, HUSK__REASON_CAPACITY,
-                 "no matrix engine for this dtype and precision on this device");
+        snprintf(reason, HUSK__REASON_CAPACITY, "no matrix engine for this dtype and precision on this device");
         return false;
     }
     // Beside the tiles lies a table of where the steps of two of them are, 32 bytes each at most.
     const uint64_t items = (uint64_t)husk__engine_items(engine, v[HUSK__TILE_M]);
-    const uint64_t local =
-        HUSK__ENGINE_LINE * (uint64_t)(v[HUSK__TILE_M] + v[HUSK__TILE_N]) + 2 * 32 * MOST_STEPS;
+    const uint64_t local = HUSK__ENGINE_LINE * (uint64_t)(v[HUSK__TILE_M] + v[HUSK__TILE_N]) + 2 * 32 * MOST_STEPS;
     if (items <= candidate->traits->work_group && local <= candidate->traits->local_memory)
         return true;
     snprintf(reason, HUSK__REASON_CAPACITY, "needs %llu work-items a group and %llu bytes of local memory",
@@ -112,8 +110,7 @@ int64_t husk__conv_tiles_packed_count(const husk__configuration *configuration, 
     return tiles->groups * packed_lines(configuration, tiles) * husk__round_up(tiles->steps, MOST_STEPS);
 }
 
-husk__range husk__conv_tiles_pack_range(const husk__configuration *configuration,
-                                        const husk__conv_tiles *tiles)
+husk__range husk__conv_tiles_pack_range(const husk__configuration *configuration, const husk__conv_tiles *tiles)
 {
     return (husk__range){{(size_t)(tiles->groups * packed_lines(configuration, tiles) / PACK_ITEMS),
                           (size_t)husk__min_i64(husk__round_up(tiles->steps, MOST_STEPS), HUSK__MOST_GROUPS), 1},

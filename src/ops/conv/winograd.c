@@ -106,8 +106,7 @@ static int64_t block_tiles(const husk__candidate *candidate, int64_t tiles)
 {
     const husk__conv_geometry *g = &((const husk__conv_problem *)candidate->problem)->geometry;
     const int64_t tile = candidate->configuration->values[0];
-    const int64_t bytes =
-        4 * points(candidate->configuration) * (g->channels + panel_width(candidate->configuration));
+    const int64_t bytes = 4 * points(candidate->configuration) * (g->channels + panel_width(candidate->configuration));
     const int64_t parts = packed_bytes(candidate) > CACHE_BYTES
                               ? MOST_PARTS
                               : husk__max_i64(1, husk__min_i64(MOST_PARTS, BLOCK_BYTES / (bytes * tile)));
@@ -122,15 +121,13 @@ static double item_cycles(const husk__candidate *candidate, int64_t tiles, int64
     const double all = (double)points(candidate->configuration), channels = (double)g->channels;
     const double in = (double)tiles * all * INPUT_CYCLES * (double)husk__divide_up(g->channels, tile[2]);
     const double parts = (double)husk__divide_up(tiles, tile[0]);
-    const double products =
-        all * (channels * (double)tiles * tile[1] / VECTORS_PER_CYCLE + parts * TILE_CYCLES);
+    const double products = all * (channels * (double)tiles * tile[1] / VECTORS_PER_CYCLE + parts * TILE_CYCLES);
     const double out = (double)tiles * all * OUTPUT_CYCLES * tile[1];
     const double blocks = (double)husk__divide_up(tiles, block_tiles(candidate, tiles));
     const double bytes = 4.0 * all * channels * (double)panel_width(candidate->configuration) * blocks;
-    const double reading =
-        packed_bytes(candidate) > CACHE_BYTES
-            ? bytes * (double)husk__max_i64(1, candidate->traits->compute_units) / MEMORY_RATE
-            : bytes / CACHE_RATE;
+    const double reading = packed_bytes(candidate) > CACHE_BYTES
+                               ? bytes * (double)husk__max_i64(1, candidate->traits->compute_units) / MEMORY_RATE
+                               : bytes / CACHE_RATE;
     return ITEM_CYCLES + in + (double)panels * ((products > reading ? products : reading) + out);
 }
 
@@ -142,8 +139,7 @@ static husk__conv_split split(const husk__candidate *candidate)
 static double cost(const husk__candidate *candidate)
 {
     return split(candidate).cycles / CYCLES_PER_NS +
-           husk__conv_packing_cost(candidate->problem,
-                                   packed_count(candidate->problem, candidate->configuration));
+           husk__conv_packing_cost(candidate->problem, packed_count(candidate->problem, candidate->configuration));
 }
 
 // Scratch of one work-item, in elements: a block's transformed inputs, and its products with a panel.
@@ -177,8 +173,7 @@ static uint64_t workspace(const husk__candidate *candidate)
 
 static double error_factor(const husk__candidate *candidate)
 {
-    return husk__conv_error_factor(candidate) *
-           (candidate->configuration->values[3] == 2 ? ERROR_2X2 : ERROR_4X4);
+    return husk__conv_error_factor(candidate) * (candidate->configuration->values[3] == 2 ? ERROR_2X2 : ERROR_4X4);
 }
 
 // The products; the transforms' additions do not count.
@@ -186,20 +181,17 @@ static double flops(const husk__candidate *candidate)
 {
     const husk__conv_geometry *g = &((const husk__conv_problem *)candidate->problem)->geometry;
     const int64_t edge = candidate->configuration->values[3];
-    const double tiles =
-        (double)(g->batch * husk__divide_up(g->out[1], edge) * husk__divide_up(g->out[2], edge));
-    return 2.0 * tiles * (double)points(candidate->configuration) *
-           (double)(g->groups * g->filters * g->channels);
+    const double tiles = (double)(g->batch * husk__divide_up(g->out[1], edge) * husk__divide_up(g->out[2], edge));
+    return 2.0 * tiles * (double)points(candidate->configuration) * (double)(g->groups * g->filters * g->channels);
 }
 
 static husk_status prepare(husk_plan *plan, const husk__scope *scope)
 {
     const husk__conv_problem *problem = plan->problem;
-    const husk__candidate candidate = {problem, husk_context_traits(plan->context), plan->configuration,
-                                       false};
+    const husk__candidate candidate = {problem, husk_context_traits(plan->context), plan->configuration, false};
     husk__conv_state *state;
-    husk_status status = husk__conv_prepare(plan, "conv/winograd.cl", "husk_conv_winograd",
-                                            "husk_conv_winograd_pack", &state, scope);
+    husk_status status =
+        husk__conv_prepare(plan, "conv/winograd.cl", "husk_conv_winograd", "husk_conv_winograd_pack", &state, scope);
     if (status != HUSK_OK)
         return status;
     const husk__conv_split work = split(&candidate);
@@ -219,19 +211,17 @@ static husk_status prepare(husk_plan *plan, const husk__scope *scope)
     return HUSK_OK;
 }
 
-static husk_status run(const husk_plan *plan, husk_queue *queue, const void *arguments,
-                       const husk__scratch *scratch, const husk__scope *scope)
+static husk_status run(const husk_plan *plan, husk_queue *queue, const void *arguments, const husk__scratch *scratch,
+                       const husk__scope *scope)
 {
     const husk__conv_state *state = plan->state;
     husk__arg weights;
     husk_status status = husk__conv_weights(plan, queue, arguments, scratch, &weights, scope);
     if (status != HUSK_OK)
         return status;
-    const husk__arg extra[] = {HUSK__ARG_BUFFER(scratch->buffer,
-                                                husk__conv_packing_bytes(plan->problem, state->packed_count),
-                                                4),
-                               HUSK__ARG_I64(state->extra[0]), HUSK__ARG_I32(state->extra[1]),
-                               HUSK__ARG_SHARES};
+    const husk__arg extra[] = {
+        HUSK__ARG_BUFFER(scratch->buffer, husk__conv_packing_bytes(plan->problem, state->packed_count), 4),
+        HUSK__ARG_I64(state->extra[0]), HUSK__ARG_I32(state->extra[1]), HUSK__ARG_SHARES};
     return husk__conv_launch(plan, queue, arguments, weights, extra, 4, scope);
 }
 

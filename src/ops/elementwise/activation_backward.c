@@ -13,8 +13,7 @@ enum { SIGMOID_Y = 9, TANH_Y = 10 };
 
 static husk_status prewarm(husk_queue *queue, const husk__scope *scope);
 
-const husk__op husk__op_activation_backward = {
-    .name = "activation_backward", HUSK__ELEMENTWISE_OP, .prewarm = prewarm};
+const husk__op husk__op_activation_backward = {.name = "activation_backward", HUSK__ELEMENTWISE_OP, .prewarm = prewarm};
 
 // Whether the derivative is a function of y.
 static bool has_inverse(const husk__epilogue *activation)

@@ -37,8 +37,8 @@ static husk_status check_params(const husk_binary_params *params, const husk__sc
     return HUSK_OK;
 }
 
-static husk_status check_tensors(husk_queue *queue, const husk_tensor *a, const husk_tensor *b,
-                                 const husk_tensor *y, const husk__scope *scope)
+static husk_status check_tensors(husk_queue *queue, const husk_tensor *a, const husk_tensor *b, const husk_tensor *y,
+                                 const husk__scope *scope)
 {
     husk_tensor wanted = {0};
     char shape[HUSK__SHAPE_TEXT];
@@ -140,16 +140,15 @@ static husk__elementwise resolve(const husk_binary_params *params)
     return own;
 }
 
-husk_status husk_binary(husk_queue *queue, const husk_binary_params *params, const husk_tensor *a,
-                        const husk_tensor *b, const husk_tensor *y)
+husk_status husk_binary(husk_queue *queue, const husk_binary_params *params, const husk_tensor *a, const husk_tensor *b,
+                        const husk_tensor *y)
 {
     const husk_binary_params defaults = husk_binary_defaults(HUSK_BINARY_ADD);
     husk__scope scope;
     husk_binary_params given;
     husk_status status = husk__call_begin(queue, "husk_binary", &scope);
     if (status == HUSK_OK)
-        status = husk__params_read(&given, sizeof given, "husk_binary_defaults", params ? params : &defaults,
-                                   &scope);
+        status = husk__params_read(&given, sizeof given, "husk_binary_defaults", params ? params : &defaults, &scope);
     if (status == HUSK_OK)
         status = validate(queue, &given, a, b, y, &scope);
     if (status != HUSK_OK)

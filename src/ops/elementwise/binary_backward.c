@@ -48,8 +48,7 @@ static recipe recipe_of(const husk_binary_params *own, int by)
 
 static husk_status prewarm(husk_queue *queue, const husk__scope *scope);
 
-const husk__op husk__op_binary_backward = {
-    .name = "binary_backward", HUSK__BROADCAST_BACKWARD_OP, .prewarm = prewarm};
+const husk__op husk__op_binary_backward = {.name = "binary_backward", HUSK__BROADCAST_BACKWARD_OP, .prewarm = prewarm};
 
 static const char *const input_names[INPUTS] = {"a", "b"};
 static const char *const gradient_names[INPUTS] = {"da", "db"};
@@ -115,8 +114,7 @@ static husk_status bind(husk_queue *queue, const arguments *given, const husk__s
             continue;
         status = husk__refuse_overlap(given->gradient[i], gradient_names[i], given->dy, "dy", scope);
         for (int k = 0; k < INPUTS && status == HUSK_OK; ++k) {
-            status = husk__refuse_overlap(given->gradient[i], gradient_names[i], given->read[k], input_names[k],
-                                          scope);
+            status = husk__refuse_overlap(given->gradient[i], gradient_names[i], given->read[k], input_names[k], scope);
             if (status == HUSK_OK && k > i)
                 status = husk__refuse_overlap(given->gradient[i], gradient_names[i], given->gradient[k],
                                               gradient_names[k], scope);
@@ -143,8 +141,8 @@ husk_status husk_binary_backward(husk_queue *queue, const husk_binary_params *pa
     const arguments given = {dy, {a, b}, {da, db}};
     husk_status status = husk__call_begin(queue, "husk_binary_backward", &scope);
     if (status == HUSK_OK)
-        status = husk__params_read(&options, sizeof options, "husk_binary_defaults",
-                                   params ? params : &defaults, &scope);
+        status =
+            husk__params_read(&options, sizeof options, "husk_binary_defaults", params ? params : &defaults, &scope);
     if (status == HUSK_OK)
         status = check_params(&options, &scope);
     if (status == HUSK_OK)

@@ -105,10 +105,10 @@ static husk_status prepare(husk_plan *plan, const husk__scope *scope)
             const husk_tensor *list[HUSK__WALK_TENSORS];
             list_tensors(own, i, list);
             made->map[i].walk = husk__walk_make(own->dy.rank, own->dy.shape, list, HUSK__WALK_Y);
-            status = items == 1 ? husk__map_prepare_vector(plan->context, file, options, kernel, MINIMUM,
-                                                           3 * husk_dtype_size(own->dy.dtype), &made->map[i], scope)
-                                : husk__map_prepare_grid(plan->context, file, options, kernel, items, &made->map[i],
-                                                         scope);
+            status = items == 1
+                         ? husk__map_prepare_vector(plan->context, file, options, kernel, MINIMUM,
+                                                    3 * husk_dtype_size(own->dy.dtype), &made->map[i], scope)
+                         : husk__map_prepare_grid(plan->context, file, options, kernel, items, &made->map[i], scope);
         }
     }
     return status;

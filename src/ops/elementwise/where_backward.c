@@ -16,8 +16,7 @@ enum { CONDITION };
 
 static husk_status prewarm(husk_queue *queue, const husk__scope *scope);
 
-const husk__op husk__op_where_backward = {
-    .name = "where_backward", HUSK__BROADCAST_BACKWARD_OP, .prewarm = prewarm};
+const husk__op husk__op_where_backward = {.name = "where_backward", HUSK__BROADCAST_BACKWARD_OP, .prewarm = prewarm};
 
 static const char *const gradient_names[INPUTS] = {"da", "db"};
 
@@ -57,8 +56,8 @@ static husk_status bind(husk_queue *queue, const arguments *given, const husk__s
         if (status == HUSK_OK)
             status = husk__refuse_overlap(given->gradient[i], gradient_names[i], given->dy, "dy", scope);
         if (status == HUSK_OK)
-            status = husk__refuse_overlap(given->gradient[i], gradient_names[i], given->read[CONDITION], "condition",
-                                          scope);
+            status =
+                husk__refuse_overlap(given->gradient[i], gradient_names[i], given->read[CONDITION], "condition", scope);
     }
     if (status == HUSK_OK && given->gradient[OF_A])
         status = husk__refuse_overlap(given->gradient[OF_A], "da", given->gradient[OF_B], "db", scope);

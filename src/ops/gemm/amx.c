@@ -104,8 +104,8 @@ static double cost_of(const division *d, const husk__gemm_shape *shape, husk_dty
                              (blocks - 1.0) * (ENTER_TILE + WAIT));
     double before = 0.0; // in a launch of its own
     if (d->packs)
-        before = (double)shape->batch * packing_cost(shape->m, shape->k, product, copy_a) / (double)units * CYCLE +
-                 LAUNCH;
+        before =
+            (double)shape->batch * packing_cost(shape->m, shape->k, product, copy_a) / (double)units * CYCLE + LAUNCH;
     else
         cycles += strips * packing_cost(rows, shape->k, product, copy_a);
     if (!b_is_packed)
@@ -174,9 +174,9 @@ static division divide(const husk__gemm_shape *shape, const husk__candidate *can
 // What AMX multiplies for a problem; it does not depend on whether the engine is there.
 static husk__product product_of(const husk__gemm_problem *problem)
 {
-    return problem->dtype == HUSK_BF16                          ? HUSK__PRODUCT_BF16
+    return problem->dtype == HUSK_BF16                   ? HUSK__PRODUCT_BF16
            : problem->precision == HUSK_PRECISION_MEDIUM ? HUSK__PRODUCT_BF16X1
-                                                                : HUSK__PRODUCT_BF16X3;
+                                                         : HUSK__PRODUCT_BF16X3;
 }
 
 // Words from a panel to the next.
@@ -258,8 +258,7 @@ static husk_status kernels_of(const husk_plan *plan, bool b_is_packed, const hus
 static husk_status prepare(husk_plan *plan, const husk__scope *scope)
 {
     const husk__gemm_problem *problem = plan->problem;
-    const husk__candidate candidate = {problem, husk_context_traits(plan->context), plan->configuration,
-                                       false};
+    const husk__candidate candidate = {problem, husk_context_traits(plan->context), plan->configuration, false};
     amx_state *state = calloc(1, sizeof *state);
     if (!state)
         return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan");
@@ -286,8 +285,8 @@ static husk_status launch_pack(const husk__kernel *kernel, husk_queue *queue, co
     const bool by_steps = line == 1 && step != 1;
     const int64_t groups = by_steps ? husk__divide_up(shape->k, STEPS) : husk__divide_up(lines, BLOCK);
     const husk__range range = {{(size_t)groups, (size_t)matrices, 1}, {1, 1, 1}};
-    return HUSK__LAUNCH(queue, kernel, &range, scope, HUSK__ARG_TENSOR(from), HUSK__ARG_I64(line),
-                        HUSK__ARG_I64(step), HUSK__ARG_I64(batch),
+    return HUSK__LAUNCH(queue, kernel, &range, scope, HUSK__ARG_TENSOR(from), HUSK__ARG_I64(line), HUSK__ARG_I64(step),
+                        HUSK__ARG_I64(batch),
                         HUSK__ARG_BUFFER(buffer, (uint64_t)to * sizeof(uint32_t), sizeof(uint32_t)),
                         HUSK__ARG_I32(is_a), HUSK__ARG_I32(lines), HUSK__ARG_I32(shape->k), HUSK__ARG_I32(by_steps));
 }

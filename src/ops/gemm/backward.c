@@ -160,8 +160,8 @@ static husk_status check_sizes(problem *own, const husk__scope *scope)
     for (int i = 0; i < 4 && status == HUSK_OK; ++i) {
         const bool is_a = i < 2, is_transposed = is_a ? own->transpose_a : own->transpose_b;
         const int64_t rows = is_a ? own->m : own->k, columns = is_a ? own->k : own->n;
-        status = check_factor(own, of_k[i], names[i], is_transposed ? columns : rows, is_transposed ? rows : columns,
-                              scope);
+        status =
+            check_factor(own, of_k[i], names[i], is_transposed ? columns : rows, is_transposed ? rows : columns, scope);
     }
     if (status == HUSK_OK && own->has[DA])
         status = check_gradient(&own->tensors[DA], own->has[A] ? &own->tensors[A] : NULL, "da", "a", scope);
@@ -181,10 +181,9 @@ static husk_status check_bias(const husk_tensor *dbias, problem *own, const husk
     if (status != HUSK_OK)
         return status;
     const int64_t *size = dbias->shape;
-    own->bias_is_by_rows =
-        dbias->rank == 2 && size[0] == own->m && size[1] == 1 && !(own->m == 1 && own->n == 1);
-    const bool is_by_columns = (dbias->rank == 1 && size[0] == own->n) ||
-                               (dbias->rank == 2 && size[0] == 1 && size[1] == own->n);
+    own->bias_is_by_rows = dbias->rank == 2 && size[0] == own->m && size[1] == 1 && !(own->m == 1 && own->n == 1);
+    const bool is_by_columns =
+        (dbias->rank == 1 && size[0] == own->n) || (dbias->rank == 2 && size[0] == 1 && size[1] == own->n);
     char text[HUSK__SHAPE_TEXT];
     if (!own->bias_is_by_rows && !is_by_columns)
         return husk__reject(scope, "dbias", "is %s; it must be [n] = [%lld] or [m, 1] = [%lld, 1]",
@@ -245,8 +244,7 @@ static husk_status check_saved(call *given, problem *own, const husk__scope *sco
                             husk_act_name(activation));
     if (!given->x && !has_inverse(&own->activation))
         return husk__reject(scope, "x", "is NULL, but the gradient of %s does not follow from y%s",
-                            husk_act_name(activation),
-                            activation == HUSK_ACT_LEAKY_RELU ? " with this slope" : "");
+                            husk_act_name(activation), activation == HUSK_ACT_LEAKY_RELU ? " with this slope" : "");
     own->is_from_y = reads_y(&own->activation, given->x, given->y);
     given->run.tensors[FROM] = own->is_from_y ? given->y : given->x;
     if (own->is_from_y && own->activation.is_smooth)
@@ -332,8 +330,8 @@ static husk_status bind(const problem *own, husk_queue *queue, const arguments *
             if (i == DC && j == DY && !(own->accumulate & HUSK_ACCUMULATE_INPUTS))
                 status = husk__refuse_partial_overlap(run->tensors[i], "dc", run->tensors[j], "dy", scope);
             else
-                status = husk__refuse_overlap(run->tensors[i], name_of(own, i), run->tensors[j], name_of(own, j),
-                                              scope);
+                status =
+                    husk__refuse_overlap(run->tensors[i], name_of(own, i), run->tensors[j], name_of(own, j), scope);
         }
     }
     return status;
@@ -357,8 +355,7 @@ static void classify(const void *untyped, husk__text *text)
 {
     const problem *own = untyped;
     husk__text_format(text, " %s %s gradients=%s%s%s%s", husk_dtype_name(own->tensors[DY].dtype),
-                      husk_act_name(own->activation.activation),
-                      own->has[DA] ? "a" : "", own->has[DB] ? "b" : "",
+                      husk_act_name(own->activation.activation), own->has[DA] ? "a" : "", own->has[DB] ? "b" : "",
                       own->has[DBIAS] ? own->bias_is_by_rows ? "r" : "c" : "", own->has[DC] ? "y" : "");
     husk__class_size(text, "batch", own->batch);
     husk__class_size(text, "m", own->m);

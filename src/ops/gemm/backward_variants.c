@@ -26,10 +26,10 @@ enum {
 };
 enum { STORES_Z = 1, STORES_C = 2, ADDS_C = 4, SUMS_COLUMNS = 8, SUMS_ROWS = 16 }; // in cl/gemm/backward_*.cl
 enum {
-    BLOCK = 1024,           // columns: BLOCK in cl/gemm/backward_vector.cl
+    BLOCK = 1024, // columns: BLOCK in cl/gemm/backward_vector.cl
     SHARE_ELEMENTS = 32768, // a work-group is worth launching for so many
-    MOST_SHARES = 128,      // what is summed up first is then a small part of what is read
-    STRIP = 256             // numbers of dbias that a work-group of a CPU adds up
+    MOST_SHARES = 128, // what is summed up first is then a small part of what is read
+    STRIP = 256 // numbers of dbias that a work-group of a CPU adds up
 };
 
 // ---- views ----
@@ -160,8 +160,8 @@ static husk_status plan_product(husk_plan *plan, product *p, const husk__scope *
     const husk_tensor a = tensor_of(&p->left, p->left_dtype, NULL, 0);
     const husk_tensor b = tensor_of(&p->right, p->right_dtype, NULL, 0);
     const husk_tensor c = waits(p) ? tensor_of(&waiting, HUSK_F32, NULL, 0) : tensor_of(&p->out, p->out_dtype, NULL, 0);
-    const husk_gemm_params params = HUSK_GEMM_PARAMS(.precision = own->precision,
-                                                     .workspace_limit = husk__plan_inside_limit(plan));
+    const husk_gemm_params params =
+        HUSK_GEMM_PARAMS(.precision = own->precision, .workspace_limit = husk__plan_inside_limit(plan));
     husk_error error = {0};
     husk_status status = husk_gemm_plan_create(plan->context, &params, &a, &b, NULL, &c, &p->plan, &error);
     if (status != HUSK_OK)
@@ -204,8 +204,8 @@ static husk_status multiply(const product *p, husk_queue *queue, float alpha, co
     husk_status status = HUSK_OK;
     const bool in_waiting = waits(p);
     const view there = view_of_waiting(p);
-    const husk_tensor c = in_waiting ? tensor_of(&there, HUSK_F32, waiting, 0)
-                                     : tensor_of(&p->out, p->out_dtype, out, 0);
+    const husk_tensor c =
+        in_waiting ? tensor_of(&there, HUSK_F32, waiting, 0) : tensor_of(&p->out, p->out_dtype, out, 0);
     for (int64_t i = 0; i < p->repeats && status == HUSK_OK; ++i) {
         const husk_tensor a = tensor_of(&p->left, p->left_dtype, left, i * p->left_step);
         const husk_tensor b = tensor_of(&p->right, p->right_dtype, right, i * p->right_step);
@@ -310,8 +310,7 @@ static view view_of_z(const problem *own, const pass *p)
 static product product_for_a(const problem *own, const pass *p)
 {
     const view right = transpose(view_of(&own->tensors[B], own->transpose_b));
-    product made =
-        make_product(view_of_z(own, p), right, view_of(&own->tensors[DA], own->transpose_a), own->batch);
+    product made = make_product(view_of_z(own, p), right, view_of(&own->tensors[DA], own->transpose_a), own->batch);
     made.left_dtype = p->makes_z ? scratch_dtype(own) : own->tensors[DY].dtype;
     made.right_dtype = own->tensors[B].dtype;
     made.out_dtype = own->tensors[DA].dtype;
@@ -322,8 +321,7 @@ static product product_for_a(const problem *own, const pass *p)
 static product product_for_b(const problem *own, const pass *p)
 {
     const view left = transpose(view_of(&own->tensors[A], own->transpose_a));
-    product made =
-        make_product(left, view_of_z(own, p), view_of(&own->tensors[DB], own->transpose_b), own->batch);
+    product made = make_product(left, view_of_z(own, p), view_of(&own->tensors[DB], own->transpose_b), own->batch);
     made.left_dtype = own->tensors[A].dtype;
     made.right_dtype = p->makes_z ? scratch_dtype(own) : own->tensors[DY].dtype;
     made.out_dtype = own->tensors[DB].dtype;
@@ -404,14 +402,14 @@ static husk_status prepare_with(husk_plan *plan, const char *file, const char *n
     state->pass = pass_of(own, items);
     const pass *p = &state->pass;
     const bool is_line = items > 1; // of work-groups, on GPUs
-    state->range = (husk__range){{(size_t)(is_line ? p->shares * p->blocks : p->shares),
-                                  (size_t)(is_line ? 1 : p->blocks), 1}, {(size_t)items, 1, 1}};
+    state->range =
+        (husk__range){{(size_t)(is_line ? p->shares * p->blocks : p->shares), (size_t)(is_line ? 1 : p->blocks), 1},
+                      {(size_t)items, 1, 1}};
     state->bias_range =
         (husk__range){{(size_t)husk__divide_up(p->sums, items > 1 ? items : STRIP), 1, 1}, {(size_t)items, 1, 1}};
     char options[96];
     snprintf(options, sizeof options, "%s %s%s", husk__dtype_option(own->tensors[DY].dtype),
-             plan->configuration->options,
-             own->activation.is_smooth ? " -DACT_SMOOTH" : "");
+             plan->configuration->options, own->activation.is_smooth ? " -DACT_SMOOTH" : "");
     husk_status status = HUSK_OK;
     if (p->is_needed)
         status = husk__kernel_get(plan->context, file, options, name, &state->kernel, scope);
@@ -472,8 +470,7 @@ static husk_status run_pass(const husk_plan *plan, husk_queue *queue, const argu
     const int64_t stride = dbias->strides[dbias->rank == 2 && own->bias_is_by_rows ? 0 : dbias->rank - 1];
     return HUSK__LAUNCH(queue, state->bias, &state->bias_range, scope, parts, HUSK__ARG_I64(p->splits),
                         HUSK__ARG_I64(p->sums), HUSK__ARG_TENSOR(given->tensors[DBIAS]), HUSK__ARG_I64(stride),
-                        HUSK__ARG_I64(STRIP),
-                        HUSK__ARG_I32((own->accumulate & HUSK_ACCUMULATE_PARAMETERS) != 0),
+                        HUSK__ARG_I64(STRIP), HUSK__ARG_I32((own->accumulate & HUSK_ACCUMULATE_PARAMETERS) != 0),
                         HUSK__ARG_I32(dbias->dtype != own->tensors[DY].dtype));
 }
 
@@ -493,11 +490,11 @@ static husk_status run(const husk_plan *plan, husk_queue *queue, const void *unt
     if (state->pass.makes_z)
         status = run_pass(plan, queue, given, scratch, scope);
     if (status == HUSK_OK && makes(own, DA))
-        status = multiply(&state->for_a, queue, given->alpha, z, given->tensors[B], given->tensors[DA],
-                          &waiting, (own->accumulate & HUSK_ACCUMULATE_INPUTS) != 0, scope);
+        status = multiply(&state->for_a, queue, given->alpha, z, given->tensors[B], given->tensors[DA], &waiting,
+                          (own->accumulate & HUSK_ACCUMULATE_INPUTS) != 0, scope);
     if (status == HUSK_OK && makes(own, DB))
-        status = multiply(&state->for_b, queue, given->alpha, given->tensors[A], z, given->tensors[DB],
-                          &waiting, (own->accumulate & HUSK_ACCUMULATE_PARAMETERS) != 0, scope);
+        status = multiply(&state->for_b, queue, given->alpha, given->tensors[A], z, given->tensors[DB], &waiting,
+                          (own->accumulate & HUSK_ACCUMULATE_PARAMETERS) != 0, scope);
     if (status == HUSK_OK && state->pass.is_needed && !state->pass.makes_z)
         status = run_pass(plan, queue, given, scratch, scope);
     return status;

@@ -50,8 +50,7 @@ static bool describe_all(const husk__gemm_shape *shape, blas_matrix *a, blas_mat
 {
     return describe_matrix(shape->m, shape->k, shape->a_row, shape->a_step, a) &&
            describe_matrix(shape->k, shape->n, shape->b_step, shape->b_column, b) &&
-           describe_matrix(shape->m, shape->n, shape->c_row, shape->c_column, c) &&
-           c->transpose == CLBlastTransposeNo;
+           describe_matrix(shape->m, shape->n, shape->c_row, shape->c_column, c) && c->transpose == CLBlastTransposeNo;
 }
 
 static bool supports(const husk__candidate *candidate, char reason[HUSK__REASON_CAPACITY])
@@ -64,8 +63,7 @@ static bool supports(const husk__candidate *candidate, char reason[HUSK__REASON_
         return false;
     }
     if (!describe_all(&shape, &a, &b, &c)) {
-        snprintf(reason, HUSK__REASON_CAPACITY,
-                 "rows or columns of every matrix must be contiguous for BLAS");
+        snprintf(reason, HUSK__REASON_CAPACITY, "rows or columns of every matrix must be contiguous for BLAS");
         return false;
     }
     return husk__gemm_fits_int(&problem->shape, reason);
@@ -120,23 +118,21 @@ static husk_status multiply(const husk__gemm_problem *problem, husk_queue *queue
                             offset_of(left), a.leading, b_mem, offset_of(right), b.leading, run->beta, c_mem,
                             offset_of(run->c), c.leading, &command_queue, NULL);
     else
-        code = CLBlastSgemmStridedBatched(CLBlastLayoutRowMajor, a.transpose, b.transpose, m, n, k,
-                                          run->alpha, a_mem, offset_of(left), a.leading, (size_t)s.a_batch,
-                                          b_mem, offset_of(right), b.leading, (size_t)s.b_batch, run->beta,
-                                          c_mem, offset_of(run->c), c.leading, (size_t)s.c_batch,
-                                          (size_t)s.batch, &command_queue, NULL);
+        code = CLBlastSgemmStridedBatched(CLBlastLayoutRowMajor, a.transpose, b.transpose, m, n, k, run->alpha, a_mem,
+                                          offset_of(left), a.leading, (size_t)s.a_batch, b_mem, offset_of(right),
+                                          b.leading, (size_t)s.b_batch, run->beta, c_mem, offset_of(run->c), c.leading,
+                                          (size_t)s.c_batch, (size_t)s.batch, &command_queue, NULL);
     // C is written by CLBlast's last kernel alone. Where one is refused, those before it have read A and B into memory
     // of CLBlast's own: nothing has begun, and nobody waits for what they read.
     if (code != CLBlastSuccess)
-        return husk__fail_opencl(scope, HUSK_UNSUPPORTED, (int32_t)code, "CLBlast refuses with code %d",
-                                 (int)code);
+        return husk__fail_opencl(scope, HUSK_UNSUPPORTED, (int32_t)code, "CLBlast refuses with code %d", (int)code);
     const husk_buffer *const used[] = {run->a->buffer, given_b->buffer, run->c->buffer};
     husk__launch_note_foreign(queue, used, 3);
     return HUSK_OK;
 }
 
-static husk_status run(const husk_plan *plan, husk_queue *queue, const void *arguments,
-                       const husk__scratch *scratch, const husk__scope *scope)
+static husk_status run(const husk_plan *plan, husk_queue *queue, const void *arguments, const husk__scratch *scratch,
+                       const husk__scope *scope)
 {
     (void)scratch;
     const husk__gemm_problem *problem = plan->problem;

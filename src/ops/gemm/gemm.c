@@ -24,14 +24,12 @@ static const husk__variant *const variants[] = {
 
 // ---- validation ----
 
-static husk_status check_params(const husk_gemm_params *params, husk_gemm_params *resolved,
-                                const husk__scope *scope)
+static husk_status check_params(const husk_gemm_params *params, husk_gemm_params *resolved, const husk__scope *scope)
 {
     husk_status status = husk__params_read(resolved, sizeof *resolved, "HUSK_GEMM_PARAMS", params, scope);
     if (status != HUSK_OK)
         return status;
-    status =
-        husk__epilogue_check(resolved->activation, resolved->activation_slope, "activation_slope", scope);
+    status = husk__epilogue_check(resolved->activation, resolved->activation_slope, "activation_slope", scope);
     return status == HUSK_OK ? husk__precision_check(resolved->precision, scope) : status;
 }
 
@@ -49,8 +47,7 @@ static husk_status check_matrix(const husk_tensor *tensor, const char *argument,
         return husk__fail(scope, HUSK_UNSUPPORTED, "%s: is %s; gemm computes f32, f16, bf16 and f64", argument,
                           husk_dtype_name(tensor->dtype));
     if (tensor->rank != 2 && tensor->rank != 3)
-        return husk__reject(scope, argument, "has rank %d; a matrix has 2, a batch of matrices 3",
-                            (int)tensor->rank);
+        return husk__reject(scope, argument, "has rank %d; a matrix has 2, a batch of matrices 3", (int)tensor->rank);
     *out = *tensor;
     husk__tensor_resolve(out);
     out->buffer = NULL;
@@ -81,11 +78,11 @@ static husk_status check_sizes(const husk__gemm_problem *problem, const husk__sc
     char text[HUSK__SHAPE_TEXT];
     const int64_t k = problem->transpose_b ? columns_of(&problem->b) : rows_of(&problem->b);
     if (k != shape->k)
-        return husk__reject(scope, "b", "%s has k = %lld, a has k = %lld",
-                            husk__shape_text(&problem->b, text), (long long)k, (long long)shape->k);
+        return husk__reject(scope, "b", "%s has k = %lld, a has k = %lld", husk__shape_text(&problem->b, text),
+                            (long long)k, (long long)shape->k);
     if (rows_of(&problem->c) != shape->m || columns_of(&problem->c) != shape->n)
-        return husk__reject(scope, "c", "is %s, a and b make [%lld, %lld]",
-                            husk__shape_text(&problem->c, text), (long long)shape->m, (long long)shape->n);
+        return husk__reject(scope, "c", "is %s, a and b make [%lld, %lld]", husk__shape_text(&problem->c, text),
+                            (long long)shape->m, (long long)shape->n);
     if (batch_of(&problem->a) != shape->batch && batch_of(&problem->a) != 1)
         return husk__reject(scope, "a", "has %lld matrices, c has %lld", (long long)batch_of(&problem->a),
                             (long long)shape->batch);
@@ -150,8 +147,7 @@ static husk_status check_bias(const husk_tensor *bias, husk__gemm_problem *probl
     if (bias->rank == 2 && size[0] == shape->m && size[1] == 1 && !(shape->m == 1 && shape->n == 1)) {
         shape->bias = HUSK__GEMM_BIAS_ROW;
         shape->bias_stride = shape->m > 1 ? stride[0] : 1;
-    } else if ((bias->rank == 1 && size[0] == shape->n) ||
-               (bias->rank == 2 && size[0] == 1 && size[1] == shape->n)) {
+    } else if ((bias->rank == 1 && size[0] == shape->n) || (bias->rank == 2 && size[0] == 1 && size[1] == shape->n)) {
         shape->bias = HUSK__GEMM_BIAS_COLUMN;
         shape->bias_stride = shape->n > 1 ? stride[bias->rank - 1] : 1;
     } else {
@@ -167,8 +163,7 @@ static husk_status check_bias(const husk_tensor *bias, husk__gemm_problem *probl
 static void set_strides(husk__gemm_problem *problem)
 {
     husk__gemm_shape *shape = &problem->shape;
-    const int64_t *a = problem->a.strides + problem->a.rank - 2,
-                  *b = problem->b.strides + problem->b.rank - 2;
+    const int64_t *a = problem->a.strides + problem->a.rank - 2, *b = problem->b.strides + problem->b.rank - 2;
     const int64_t *c = problem->c.strides + problem->c.rank - 2;
     shape->a_row = shape->m > 1 ? a[problem->transpose_a ? 1 : 0] : 1;
     shape->a_step = shape->k > 1 ? a[problem->transpose_a ? 0 : 1] : 1;
@@ -264,7 +259,9 @@ static void classify(const void *problem_, husk__text *text)
     if (problem->precision != HUSK_PRECISION_HIGHEST)
         husk__text_format(text, "%s", problem->precision == HUSK_PRECISION_HIGH ? " high" : " medium");
     husk__text_format(text, " a=%s b=%s c=%s", shape->a_step == 1 ? "rows" : "columns",
-                      problem->b_is_packed ? "packed" : shape->b_column == 1 ? "rows" : "columns",
+                      problem->b_is_packed   ? "packed"
+                      : shape->b_column == 1 ? "rows"
+                                             : "columns",
                       husk__gemm_is_by_columns(shape) ? "columns" : "rows");
     husk__class_size(text, "batch", shape->batch);
     husk__class_size(text, "m", shape->m);
@@ -299,8 +296,7 @@ static husk_status bind(const husk__gemm_problem *problem, husk_queue *queue, co
 
 // alpha is 0: A and B are not read, as in BLAS, so that what is not finite there does not come into C. That is the
 // product over nothing, by whatever variant computes it in as much workspace.
-static void make_without_product(husk__gemm_problem *none, husk__gemm_run *run, husk__wish *wish,
-                                 husk__limit limit)
+static void make_without_product(husk__gemm_problem *none, husk__gemm_run *run, husk__wish *wish, husk__limit limit)
 {
     none->shape.k = 0;
     none->b_is_packed = false;
@@ -352,8 +348,8 @@ husk_status husk_gemm(husk_queue *queue, const husk_gemm_params *params, float a
 }
 
 husk_status husk_gemm_plan_create(husk_context *context, const husk_gemm_params *params, const husk_tensor *a,
-                                  const husk_tensor *b, const husk_tensor *bias, const husk_tensor *c,
-                                  husk_plan **plan, husk_error *error)
+                                  const husk_tensor *b, const husk_tensor *bias, const husk_tensor *c, husk_plan **plan,
+                                  husk_error *error)
 {
     husk__scope scope;
     husk__gemm_problem problem;
@@ -392,13 +388,11 @@ static husk_status check_run(const husk_plan *plan, const husk__gemm_run *run, c
     if (!run->c)
         return husk__reject(scope, "c", "is NULL");
     if (problem->has_bias != (run->bias != NULL))
-        return husk__reject(scope, "bias", problem->has_bias ? "is NULL, the plan was made for one"
-                                                             : "is given, the plan was made for none");
+        return husk__reject(scope, "bias",
+                            problem->has_bias ? "is NULL, the plan was made for one"
+                                              : "is given, the plan was made for none");
     if (run->a->packed || run->c->packed || (run->bias && run->bias->packed))
-        return husk__reject(scope, run->a->packed   ? "a"
-                                   : run->c->packed ? "c"
-                                                    : "bias",
-                            "is packed; only b may be");
+        return husk__reject(scope, run->a->packed ? "a" : run->c->packed ? "c" : "bias", "is packed; only b may be");
     husk_status status = husk__plan_check_tensor(&problem->a, run->a, "a", scope);
     if (status == HUSK_OK && run->b->dtype != problem->b.dtype)
         status = husk__reject(scope, "b", "is %s, the plan was made for %s", husk_dtype_name(run->b->dtype),
@@ -420,8 +414,7 @@ static husk_status check_run(const husk_plan *plan, const husk__gemm_run *run, c
 }
 
 husk_status husk_gemm_plan_run(husk_plan *plan, husk_queue *queue, float alpha, const husk_tensor *a,
-                               const husk_tensor *b, const husk_tensor *bias, float beta,
-                               const husk_tensor *c)
+                               const husk_tensor *b, const husk_tensor *bias, float beta, const husk_tensor *c)
 {
     husk__scope scope;
     husk_status status = husk__call_begin(queue, "husk_gemm_plan_run", &scope);
@@ -463,8 +456,7 @@ static husk_status pack(const husk_plan *plan, husk_queue *queue, const husk_ten
     return husk__gemm_rows_pack(plan, queue, b, packed, scope);
 }
 
-husk_status husk_gemm_plan_pack(husk_plan *plan, husk_queue *queue, const husk_tensor *b,
-                                husk_packed **packed)
+husk_status husk_gemm_plan_pack(husk_plan *plan, husk_queue *queue, const husk_tensor *b, husk_packed **packed)
 {
     husk__scope scope;
     husk_status status = husk__call_begin(queue, "husk_gemm_plan_pack", &scope);

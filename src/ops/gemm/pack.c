@@ -18,8 +18,8 @@ void husk__gemm_use_rows(husk__gemm_shape *shape)
 }
 
 // Whatever the strides it is given with.
-husk_status husk__gemm_rows_pack(const husk_plan *plan, husk_queue *queue, const husk_tensor *b,
-                                 husk_packed **packed, const husk__scope *scope)
+husk_status husk__gemm_rows_pack(const husk_plan *plan, husk_queue *queue, const husk_tensor *b, husk_packed **packed,
+                                 const husk__scope *scope)
 {
     const husk__gemm_problem *problem = plan->problem;
     int64_t elements;

@@ -155,9 +155,9 @@ static double group_cost(const division *d, const husk__gemm_shape *shape, const
         panels * k * (full * (double)tile_m + tails * TAIL_M * TAIL_FACTOR) / tile_efficiency(candidate);
     const double strips = (double)husk__divide_up(columns, d->strip_width);
     const double blocks = (double)husk__divide_up(husk__max_i64(d->steps, 1), d->block_k);
-    const double copy_a = d->in_place ? 0.0
-                                      : strips * (full * (double)tile_m + tails * TAIL_M) * k / width *
-                                            copy_a_cost(shape, candidate);
+    const double copy_a =
+        d->in_place ? 0.0
+                    : strips * (full * (double)tile_m + tails * TAIL_M) * k / width * copy_a_cost(shape, candidate);
     const double copy_b = b_is_packed ? 0.0 : panels * k * (shape->b_column == 1 ? COPY_B : TRANSPOSE_B);
     const double finish = blocks * tiles * (ENTER_TILE + (double)(tile_m * values[TILE_NV]) * FINISH_TILE);
     const double cycles = (double)d->matrices * (multiply + copy_a + copy_b + finish) + ENTER_GROUP;
@@ -168,8 +168,7 @@ static double group_cost(const division *d, const husk__gemm_shape *shape, const
     return cycles > read ? cycles : read;
 }
 
-static void complete(division *d, const husk__gemm_shape *shape, const husk__candidate *candidate,
-                     bool b_is_packed)
+static void complete(division *d, const husk__gemm_shape *shape, const husk__candidate *candidate, bool b_is_packed)
 {
     const husk__gemm_problem *problem = candidate->problem;
     const int32_t *values = candidate->configuration->values;
@@ -189,14 +188,12 @@ static void complete(division *d, const husk__gemm_shape *shape, const husk__can
     const int64_t units = candidate->traits->compute_units;
     const int64_t groups = d->row_parts * d->column_parts * d->matrix_parts * d->splits;
     const int64_t rounds = husk__divide_up(groups, units);
-    d->cost = group_cost(d, shape, candidate, b_is_packed) * CYCLE * (double)rounds *
-              (1.0 + UNEVEN / (double)rounds);
+    d->cost = group_cost(d, shape, candidate, b_is_packed) * CYCLE * (double)rounds * (1.0 + UNEVEN / (double)rounds);
     if (groups > 1)
         d->cost += WAKE / (double)rounds; // a core that comes late leaves groups to the others
     d->has_parts = d->splits > 1 || (d->steps > d->block_k && husk__gemm_is_narrow(problem));
     if (d->has_parts)
-        d->cost +=
-            LAUNCH + ADD_PART * (double)(shape->batch * shape->m * shape->n * d->splits) / (double)units;
+        d->cost += LAUNCH + ADD_PART * (double)(shape->batch * shape->m * shape->n * d->splits) / (double)units;
 }
 
 // The cheapest of the ways to make some one, two or four groups a core; a part of k each where that is allowed.
@@ -204,8 +201,7 @@ static division divide(const husk__gemm_shape *shape, const husk__candidate *can
                        uint64_t most_part_bytes)
 {
     const int64_t tile_m = candidate->configuration->values[TILE_M], tile_n = tile_columns(candidate);
-    const int64_t row_tiles = husk__divide_up(shape->m, tile_m),
-                  column_tiles = husk__divide_up(shape->n, tile_n);
+    const int64_t row_tiles = husk__divide_up(shape->m, tile_m), column_tiles = husk__divide_up(shape->n, tile_n);
     const int64_t units = candidate->traits->compute_units;
     const int64_t targets[] = {1, units, 2 * units, 4 * units};
     const uint64_t element = husk__accumulator_size(((const husk__gemm_problem *)candidate->problem)->dtype);
@@ -215,8 +211,7 @@ static division divide(const husk__gemm_shape *shape, const husk__candidate *can
         const int64_t matrix_parts = husk__min_i64(shape->batch, targets[t]);
         const int64_t parts = targets[t] / matrix_parts;
         for (int64_t splits = 1; splits <= parts; splits *= 2) {
-            if (splits > 1 &&
-                (shape->k < splits * LEAST_SPLIT || part_bytes > most_part_bytes / (uint64_t)splits))
+            if (splits > 1 && (shape->k < splits * LEAST_SPLIT || part_bytes > most_part_bytes / (uint64_t)splits))
                 break;
             for (int64_t rows = 1; rows <= husk__min_i64(parts / splits, row_tiles); ++rows) {
                 if ((parts / splits) % rows != 0 && rows != row_tiles)
@@ -225,14 +220,11 @@ static division divide(const husk__gemm_shape *shape, const husk__candidate *can
                 d.matrices = husk__divide_up(shape->batch, matrix_parts);
                 d.matrix_parts = husk__divide_up(shape->batch, d.matrices);
                 d.rows = husk__divide_up(row_tiles, rows) * tile_m;
-                d.columns =
-                    husk__divide_up(column_tiles, husk__min_i64(parts / splits / rows, column_tiles)) *
-                    tile_n;
+                d.columns = husk__divide_up(column_tiles, husk__min_i64(parts / splits / rows, column_tiles)) * tile_n;
                 d.row_parts = husk__divide_up(shape->m, d.rows);
                 d.column_parts = husk__divide_up(shape->n, d.columns);
-                d.steps = splits == 1 ? shape->k
-                                      : husk__round_up(husk__divide_up(shape->k, splits),
-                                                       width_of(candidate));
+                d.steps =
+                    splits == 1 ? shape->k : husk__round_up(husk__divide_up(shape->k, splits), width_of(candidate));
                 d.splits = splits == 1 ? 1 : husk__divide_up(shape->k, d.steps);
                 complete(&d, shape, candidate, b_is_packed);
                 if (d.cost < best.cost)
@@ -295,8 +287,8 @@ static const husk__configuration *configuration_of(const husk_plan *plan)
                                                : configuration_for(husk_context_traits(plan->context));
 }
 
-static husk_status kernel_of(const husk_plan *plan, bool b_is_packed, const char *name,
-                             const husk__kernel **kernel, const husk__scope *scope)
+static husk_status kernel_of(const husk_plan *plan, bool b_is_packed, const char *name, const husk__kernel **kernel,
+                             const husk__scope *scope)
 {
     char configuration[160], options[240];
     snprintf(configuration, sizeof configuration, "%s%s", configuration_of(plan)->options,
@@ -307,8 +299,7 @@ static husk_status kernel_of(const husk_plan *plan, bool b_is_packed, const char
 
 static husk__candidate candidate_of(const husk_plan *plan)
 {
-    return (husk__candidate){plan->problem, husk_context_traits(plan->context), configuration_of(plan),
-                             false};
+    return (husk__candidate){plan->problem, husk_context_traits(plan->context), configuration_of(plan), false};
 }
 
 static husk_status prepare(husk_plan *plan, const husk__scope *scope)
@@ -325,8 +316,7 @@ static husk_status prepare(husk_plan *plan, const husk__scope *scope)
         const uint64_t most = packed == problem->b_is_packed ? MOST_PART_BYTES : plan->workspace;
         state->divisions[packed] = divide(&shape, &candidate, packed, most);
     }
-    return kernel_of(plan, problem->b_is_packed, "husk_gemm_packed", &state->kernels[problem->b_is_packed],
-                     scope);
+    return kernel_of(plan, problem->b_is_packed, "husk_gemm_packed", &state->kernels[problem->b_is_packed], scope);
 }
 
 static int64_t panel_stride(const husk__gemm_shape *shape, const husk__candidate *candidate)
@@ -340,23 +330,20 @@ static husk_status launch_add_parts(const husk_plan *plan, husk_queue *queue, co
                                     const husk__scope *scope)
 {
     const husk__kernel *kernel;
-    const husk_status status =
-        kernel_of(plan, given->b->packed != NULL, "husk_gemm_add_parts", &kernel, scope);
+    const husk_status status = kernel_of(plan, given->b->packed != NULL, "husk_gemm_add_parts", &kernel, scope);
     if (status != HUSK_OK)
         return status;
     const int64_t units = husk_context_traits(plan->context)->compute_units;
     const int64_t groups = shape->m * shape->n * d->splits < 1 << 16 ? 1 : units;
     const int64_t group_rows = husk__divide_up(shape->m, groups);
-    const husk__range range = {{(size_t)husk__divide_up(shape->m, group_rows), (size_t)shape->batch, 1},
-                               {1, 1, 1}};
+    const husk__range range = {{(size_t)husk__divide_up(shape->m, group_rows), (size_t)shape->batch, 1}, {1, 1, 1}};
     const int64_t split = shape->batch * shape->m * shape->n;
-    return HUSK__LAUNCH(queue, kernel, &range, scope, parts, HUSK__ARG_I64(shape->m * shape->n),
-                        HUSK__ARG_I64(split), HUSK__GEMM_BIAS_ARGUMENTS(shape, given),
-                        HUSK__ARG_TENSOR(given->c), HUSK__ARG_I64(shape->c_row),
-                        HUSK__ARG_I64(shape->c_column), HUSK__ARG_I64(shape->c_batch),
-                        HUSK__ARG_I32(((const husk__gemm_problem *)plan->problem)->wide),
-                        HUSK__ARG_I32(shape->m), HUSK__ARG_I32(shape->n), HUSK__ARG_I32(d->splits),
-                        HUSK__ARG_I32(group_rows), HUSK__ARG_F32(given->alpha), HUSK__ARG_F32(given->beta),
+    return HUSK__LAUNCH(queue, kernel, &range, scope, parts, HUSK__ARG_I64(shape->m * shape->n), HUSK__ARG_I64(split),
+                        HUSK__GEMM_BIAS_ARGUMENTS(shape, given), HUSK__ARG_TENSOR(given->c),
+                        HUSK__ARG_I64(shape->c_row), HUSK__ARG_I64(shape->c_column), HUSK__ARG_I64(shape->c_batch),
+                        HUSK__ARG_I32(((const husk__gemm_problem *)plan->problem)->wide), HUSK__ARG_I32(shape->m),
+                        HUSK__ARG_I32(shape->n), HUSK__ARG_I32(d->splits), HUSK__ARG_I32(group_rows),
+                        HUSK__ARG_F32(given->alpha), HUSK__ARG_F32(given->beta),
                         HUSK__GEMM_ACTIVATION_ARGUMENTS((const husk__gemm_problem *)plan->problem));
 }
 
@@ -366,8 +353,7 @@ static husk_status launch(const husk_plan *plan, const husk__kernel *kernel, hus
 {
     const bool b_is_packed = given->b->packed != NULL;
     const husk__candidate candidate = candidate_of(plan);
-    husk__gemm_problem inner =
-        *(const husk__gemm_problem *)plan->problem; // the multiplication, or parts of it
+    husk__gemm_problem inner = *(const husk__gemm_problem *)plan->problem; // the multiplication, or parts of it
     husk__gemm_run part = *given;
     husk__gemm_shape shape = shape_of(&inner, b_is_packed);
     const husk__gemm_shape whole = shape;
@@ -401,21 +387,18 @@ static husk_status launch(const husk_plan *plan, const husk__kernel *kernel, hus
         part.beta = 0.0f;
         part.bias = NULL;
     }
-    const husk__range range = {{(size_t)d->column_parts, (size_t)d->row_parts,
-                                (size_t)(d->matrix_parts * d->splits)},
+    const husk__range range = {{(size_t)d->column_parts, (size_t)d->row_parts, (size_t)(d->matrix_parts * d->splits)},
                                {1, 1, 1}};
-    status =
-        HUSK__LAUNCH(queue, kernel, &range, scope, a, HUSK__ARG_I64(shape.a_row), HUSK__ARG_I64(shape.a_step),
-                     HUSK__ARG_I64(shape.a_batch), b, HUSK__ARG_I64(shape.b_step),
-                     HUSK__ARG_I64(shape.b_column), HUSK__ARG_I64(shape.b_batch),
-                     HUSK__GEMM_BIAS_ARGUMENTS(&shape, &part), c, HUSK__ARG_I64(shape.c_row),
-                     HUSK__ARG_I64(shape.c_column), HUSK__ARG_I64(shape.c_batch),
-                     HUSK__ARG_I64(shape.batch * shape.m * shape.n), HUSK__ARG_I32(wide), HUSK__ARG_I32(shape.m),
-                     HUSK__ARG_I32(shape.n), HUSK__ARG_I32(shape.k), HUSK__ARG_I32(shape.batch),
-                     HUSK__ARG_I32(d->rows), HUSK__ARG_I32(d->columns), HUSK__ARG_I32(d->matrices),
-                     HUSK__ARG_I32(d->splits), HUSK__ARG_I32(d->steps), HUSK__ARG_I32(d->strip_width),
-                     HUSK__ARG_I32(d->block_k), HUSK__ARG_I32(d->in_place), HUSK__ARG_F32(part.alpha),
-                     HUSK__ARG_F32(part.beta), HUSK__GEMM_ACTIVATION_ARGUMENTS(&inner));
+    status = HUSK__LAUNCH(queue, kernel, &range, scope, a, HUSK__ARG_I64(shape.a_row), HUSK__ARG_I64(shape.a_step),
+                          HUSK__ARG_I64(shape.a_batch), b, HUSK__ARG_I64(shape.b_step), HUSK__ARG_I64(shape.b_column),
+                          HUSK__ARG_I64(shape.b_batch), HUSK__GEMM_BIAS_ARGUMENTS(&shape, &part), c,
+                          HUSK__ARG_I64(shape.c_row), HUSK__ARG_I64(shape.c_column), HUSK__ARG_I64(shape.c_batch),
+                          HUSK__ARG_I64(shape.batch * shape.m * shape.n), HUSK__ARG_I32(wide), HUSK__ARG_I32(shape.m),
+                          HUSK__ARG_I32(shape.n), HUSK__ARG_I32(shape.k), HUSK__ARG_I32(shape.batch),
+                          HUSK__ARG_I32(d->rows), HUSK__ARG_I32(d->columns), HUSK__ARG_I32(d->matrices),
+                          HUSK__ARG_I32(d->splits), HUSK__ARG_I32(d->steps), HUSK__ARG_I32(d->strip_width),
+                          HUSK__ARG_I32(d->block_k), HUSK__ARG_I32(d->in_place), HUSK__ARG_F32(part.alpha),
+                          HUSK__ARG_F32(part.beta), HUSK__GEMM_ACTIVATION_ARGUMENTS(&inner));
     if (status != HUSK_OK || !d->has_parts)
         return status;
     return launch_add_parts(plan, queue, &whole, d, c, given, scope);
@@ -451,13 +434,11 @@ static husk_status launch_few(const husk_plan *plan, husk_queue *queue, const hu
     return HUSK__LAUNCH(queue, kernel, &range, scope, HUSK__ARG_TENSOR(given->a), HUSK__ARG_I64(shape->a_row),
                         HUSK__ARG_I64(shape->a_step),
                         HUSK__ARG_BUFFER(given->b->packed->buffer, 0, (uint32_t)husk_dtype_size(problem->dtype)),
-                        HUSK__ARG_I64(panel_stride(shape, &candidate)),
-                        HUSK__GEMM_BIAS_ARGUMENTS(shape, given), HUSK__ARG_TENSOR(given->c),
-                        HUSK__ARG_I64(shape->c_row), HUSK__ARG_I64(shape->c_column), HUSK__ARG_I32(problem->wide),
-                        HUSK__ARG_I32(shape->m),
-                        HUSK__ARG_I32(shape->n), HUSK__ARG_I32(shape->k), HUSK__ARG_I32(group_columns),
-                        HUSK__ARG_F32(given->alpha), HUSK__ARG_F32(given->beta),
-                        HUSK__GEMM_ACTIVATION_ARGUMENTS(problem));
+                        HUSK__ARG_I64(panel_stride(shape, &candidate)), HUSK__GEMM_BIAS_ARGUMENTS(shape, given),
+                        HUSK__ARG_TENSOR(given->c), HUSK__ARG_I64(shape->c_row), HUSK__ARG_I64(shape->c_column),
+                        HUSK__ARG_I32(problem->wide), HUSK__ARG_I32(shape->m), HUSK__ARG_I32(shape->n),
+                        HUSK__ARG_I32(shape->k), HUSK__ARG_I32(group_columns), HUSK__ARG_F32(given->alpha),
+                        HUSK__ARG_F32(given->beta), HUSK__GEMM_ACTIVATION_ARGUMENTS(problem));
 }
 
 uint64_t husk__gemm_panels_workspace(const husk__candidate *candidate)
@@ -481,22 +462,21 @@ husk_status husk__gemm_panels_run(const husk_plan *plan, husk_queue *queue, cons
     return launch(plan, NULL, queue, given, &d, scratch, scope);
 }
 
-static husk_status run(const husk_plan *plan, husk_queue *queue, const void *arguments,
-                       const husk__scratch *scratch, const husk__scope *scope)
+static husk_status run(const husk_plan *plan, husk_queue *queue, const void *arguments, const husk__scratch *scratch,
+                       const husk__scope *scope)
 {
     const packed_state *state = plan->state;
     const husk__gemm_run *given = arguments;
     const bool b_is_packed = given->b->packed != NULL;
     if (b_is_packed && is_few(&((const husk__gemm_problem *)plan->problem)->shape))
         return launch_few(plan, queue, given, scope);
-    return launch(plan, state->kernels[b_is_packed], queue, given, &state->divisions[b_is_packed], scratch,
-                  scope);
+    return launch(plan, state->kernels[b_is_packed], queue, given, &state->divisions[b_is_packed], scratch, scope);
 }
 
 // ---- packed weights ----
 
-husk_status husk__gemm_panels_pack(const husk_plan *plan, husk_queue *queue, const husk_tensor *b,
-                                   husk_packed **packed, const husk__scope *scope)
+husk_status husk__gemm_panels_pack(const husk_plan *plan, husk_queue *queue, const husk_tensor *b, husk_packed **packed,
+                                   const husk__scope *scope)
 {
     const husk__gemm_problem *problem = plan->problem;
     const husk__gemm_shape *shape = &problem->shape;
@@ -523,9 +503,9 @@ husk_status husk__gemm_panels_pack(const husk_plan *plan, husk_queue *queue, con
     const int64_t step = plain.strides[problem->transpose_b ? 1 : 0];
     const int64_t column = plain.strides[problem->transpose_b ? 0 : 1];
     const husk__range range = {{(size_t)panels, 1, 1}, {1, 1, 1}};
-    status = HUSK__LAUNCH(queue, kernel, &range, scope, HUSK__ARG_TENSOR(b), HUSK__ARG_I64(step),
-                          HUSK__ARG_I64(column), HUSK__ARG_BUFFER((*packed)->buffer, 0, element),
-                          HUSK__ARG_I32(shape->n), HUSK__ARG_I32(shape->k));
+    status =
+        HUSK__LAUNCH(queue, kernel, &range, scope, HUSK__ARG_TENSOR(b), HUSK__ARG_I64(step), HUSK__ARG_I64(column),
+                     HUSK__ARG_BUFFER((*packed)->buffer, 0, element), HUSK__ARG_I32(shape->n), HUSK__ARG_I32(shape->k));
     if (status != HUSK_OK) {
         husk_packed_release(*packed);
         *packed = NULL;

@@ -34,12 +34,10 @@ bool husk__gemm_is_by_columns(const husk__gemm_shape *shape)
 
 bool husk__gemm_fits_int(const husk__gemm_shape *shape, char reason[HUSK__REASON_CAPACITY])
 {
-    const int64_t most =
-        husk__max_i64(husk__max_i64(shape->m, shape->n), husk__max_i64(shape->k, shape->batch));
+    const int64_t most = husk__max_i64(husk__max_i64(shape->m, shape->n), husk__max_i64(shape->k, shape->batch));
     if (most <= HUSK__GEMM_MAX_EXTENT)
         return true;
-    snprintf(reason, HUSK__REASON_CAPACITY, "a dimension of %lld is too large for the kernel",
-             (long long)most);
+    snprintf(reason, HUSK__REASON_CAPACITY, "a dimension of %lld is too large for the kernel", (long long)most);
     return false;
 }
 
@@ -61,12 +59,11 @@ double husk__gemm_flops(const husk__candidate *candidate)
     return 2.0 * (double)shape->batch * (double)shape->m * (double)shape->n * (double)shape->k;
 }
 
-void husk__gemm_options(const husk__gemm_problem *problem, const char *configuration, char *options,
-                        size_t capacity)
+void husk__gemm_options(const husk__gemm_problem *problem, const char *configuration, char *options, size_t capacity)
 {
     snprintf(options, capacity, "%s %s%s%s", husk__dtype_option(problem->dtype),
-             problem->dtype == HUSK_F64 ? "-DHALF_VECTORS " : "",
-             problem->activation_is_smooth ? "-DACT_SMOOTH " : "", configuration);
+             problem->dtype == HUSK_F64 ? "-DHALF_VECTORS " : "", problem->activation_is_smooth ? "-DACT_SMOOTH " : "",
+             configuration);
 }
 
 void husk__gemm_packed_key(const husk__gemm_problem *problem, husk__key *key)

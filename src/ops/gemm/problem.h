@@ -83,8 +83,7 @@ int32_t husk__gemm_wide_exchanged(int32_t wide);
 double husk__gemm_flops(const husk__candidate *candidate);
 
 /* -D options of the dtype and the activation, before a configuration's own. */
-void husk__gemm_options(const husk__gemm_problem *problem, const char *configuration, char *options,
-                        size_t capacity);
+void husk__gemm_options(const husk__gemm_problem *problem, const char *configuration, char *options, size_t capacity);
 
 /* What must agree between packed weights and a plan that uses them. */
 void husk__gemm_packed_key(const husk__gemm_problem *problem, husk__key *key);
@@ -92,15 +91,15 @@ void husk__gemm_packed_key(const husk__gemm_problem *problem, husk__key *key);
 /* ---- aligned rows, the packed weights of tiled, matrix and clblast: pack.c ---- */
 
 /* op(B) [k, n] row after row. */
-husk_status husk__gemm_rows_pack(const husk_plan *plan, husk_queue *queue, const husk_tensor *b,
-                                 husk_packed **packed, const husk__scope *scope);
+husk_status husk__gemm_rows_pack(const husk_plan *plan, husk_queue *queue, const husk_tensor *b, husk_packed **packed,
+                                 const husk__scope *scope);
 /* B's strides as they are there. */
 void husk__gemm_use_rows(husk__gemm_shape *shape);
 
 /* ---- panels, the packed weights of packed and skinny: packed.c ---- */
 
-husk_status husk__gemm_panels_pack(const husk_plan *plan, husk_queue *queue, const husk_tensor *b,
-                                   husk_packed **packed, const husk__scope *scope);
+husk_status husk__gemm_panels_pack(const husk_plan *plan, husk_queue *queue, const husk_tensor *b, husk_packed **packed,
+                                   const husk__scope *scope);
 /* Multiply by packed weights, for any m, with so many bytes of scratch memory. */
 uint64_t husk__gemm_panels_workspace(const husk__candidate *candidate);
 husk_status husk__gemm_panels_run(const husk_plan *plan, husk_queue *queue, const husk__gemm_run *run,
@@ -126,9 +125,9 @@ typedef struct husk__gemm_reduce {
 } husk__gemm_reduce;
 
 husk_status husk__gemm_reduce_get(husk_plan *plan, const husk__kernel **kernel, const husk__scope *scope);
-husk_status husk__gemm_reduce_launch(const husk__kernel *kernel, husk_queue *queue,
-                                     const husk__gemm_problem *problem, const husk__gemm_reduce *reduce,
-                                     const husk__gemm_run *run, const husk__scope *scope);
+husk_status husk__gemm_reduce_launch(const husk__kernel *kernel, husk_queue *queue, const husk__gemm_problem *problem,
+                                     const husk__gemm_reduce *reduce, const husk__gemm_run *run,
+                                     const husk__scope *scope);
 
 /* The three arguments of a bias, and the four of an activation, in the kernels' order. */
 #define HUSK__GEMM_BIAS_ARGUMENTS(shape, run) \

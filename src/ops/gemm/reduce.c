@@ -15,9 +15,9 @@ husk_status husk__gemm_reduce_get(husk_plan *plan, const husk__kernel **kernel, 
     return husk__kernel_get(plan->context, "gemm/reduce.cl", options, "husk_gemm_reduce", kernel, scope);
 }
 
-husk_status husk__gemm_reduce_launch(const husk__kernel *kernel, husk_queue *queue,
-                                     const husk__gemm_problem *problem, const husk__gemm_reduce *reduce,
-                                     const husk__gemm_run *run, const husk__scope *scope)
+husk_status husk__gemm_reduce_launch(const husk__kernel *kernel, husk_queue *queue, const husk__gemm_problem *problem,
+                                     const husk__gemm_reduce *reduce, const husk__gemm_run *run,
+                                     const husk__scope *scope)
 {
     const husk__gemm_shape *shape = &problem->shape;
     const int64_t elements = shape->batch * shape->m * shape->n;
@@ -33,14 +33,11 @@ husk_status husk__gemm_reduce_launch(const husk__kernel *kernel, husk_queue *que
         plain.shape.bias = HUSK__GEMM_BIAS_NONE;
         bare.bias = NULL;
     }
-    return HUSK__LAUNCH(queue, kernel, &range, scope, reduce->parts, HUSK__ARG_I64(reduce->row),
-                        HUSK__ARG_I64(reduce->column), HUSK__ARG_I64(reduce->split),
-                        HUSK__ARG_I64(reduce->batch), HUSK__GEMM_BIAS_ARGUMENTS(&plain.shape, &bare),
-                        HUSK__ARG_TENSOR(run->c), HUSK__ARG_I64(shape->c_row), HUSK__ARG_I64(shape->c_column),
-                        HUSK__ARG_I64(shape->c_batch),
-                        HUSK__ARG_I32(problem->wide | (reduce->wide_parts ? HUSK__GEMM_WIDE_PARTS : 0)),
-                        HUSK__ARG_I32(shape->m), HUSK__ARG_I32(shape->n),
-                        HUSK__ARG_I32(shape->batch), HUSK__ARG_I32(reduce->splits),
-                        HUSK__ARG_F32(reduce->alpha), HUSK__ARG_F32(reduce->beta),
-                        HUSK__GEMM_ACTIVATION_ARGUMENTS(&plain));
+    return HUSK__LAUNCH(
+        queue, kernel, &range, scope, reduce->parts, HUSK__ARG_I64(reduce->row), HUSK__ARG_I64(reduce->column),
+        HUSK__ARG_I64(reduce->split), HUSK__ARG_I64(reduce->batch), HUSK__GEMM_BIAS_ARGUMENTS(&plain.shape, &bare),
+        HUSK__ARG_TENSOR(run->c), HUSK__ARG_I64(shape->c_row), HUSK__ARG_I64(shape->c_column),
+        HUSK__ARG_I64(shape->c_batch), HUSK__ARG_I32(problem->wide | (reduce->wide_parts ? HUSK__GEMM_WIDE_PARTS : 0)),
+        HUSK__ARG_I32(shape->m), HUSK__ARG_I32(shape->n), HUSK__ARG_I32(shape->batch), HUSK__ARG_I32(reduce->splits),
+        HUSK__ARG_F32(reduce->alpha), HUSK__ARG_F32(reduce->beta), HUSK__GEMM_ACTIVATION_ARGUMENTS(&plain));
 }

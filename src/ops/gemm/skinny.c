@@ -39,8 +39,8 @@ static bool supports(const husk__candidate *candidate, char reason[HUSK__REASON_
     husk__gemm_shape shape;
     skinny_state state;
     if (!problem->b_is_packed && !orient(problem, &shape, &state)) {
-        snprintf(reason, HUSK__REASON_CAPACITY,
-                 "neither m nor n is at most %d with a contiguous large operand", MAX_COUNT);
+        snprintf(reason, HUSK__REASON_CAPACITY, "neither m nor n is at most %d with a contiguous large operand",
+                 MAX_COUNT);
         return false;
     }
     if (problem->dtype == HUSK_F64) {
@@ -84,8 +84,7 @@ static husk_status prepare(husk_plan *plan, const husk__scope *scope)
     if (!orient(plan->problem, &shape, state))
         return husk__fail(scope, HUSK_UNSUPPORTED, "variant skinny does not compute this");
     husk__gemm_options(plan->problem, "", options, sizeof options);
-    return husk__kernel_get(plan->context, "gemm/skinny.cl", options, names[state->kind], &state->kernel,
-                            scope);
+    return husk__kernel_get(plan->context, "gemm/skinny.cl", options, names[state->kind], &state->kernel, scope);
 }
 
 // Rows for a work-group, whole vectors: two groups a core, or one where rows lie side by side and long runs are read
@@ -100,32 +99,29 @@ static int64_t rows_of_group(const husk__gemm_shape *shape, const husk_device_tr
     return husk__round_up(husk__divide_up(shape->m, groups), traits->vector_width);
 }
 
-static husk_status run(const husk_plan *plan, husk_queue *queue, const void *arguments,
-                       const husk__scratch *scratch, const husk__scope *scope)
+static husk_status run(const husk_plan *plan, husk_queue *queue, const void *arguments, const husk__scratch *scratch,
+                       const husk__scope *scope)
 {
     const husk__gemm_problem *problem = plan->problem;
     const skinny_state *state = plan->state;
     const husk__gemm_run *given = arguments;
     if (given->b->packed)
         return husk__gemm_panels_run(plan, queue, given, scratch, scope);
-    const husk__gemm_shape shape =
-        state->is_exchanged ? husk__gemm_transposed(&problem->shape) : problem->shape;
+    const husk__gemm_shape shape = state->is_exchanged ? husk__gemm_transposed(&problem->shape) : problem->shape;
     const int64_t group_rows = rows_of_group(&shape, husk_context_traits(plan->context), state->kind);
-    const husk__range range = {{(size_t)husk__divide_up(shape.m, group_rows), (size_t)shape.batch, 1},
-                               {1, 1, 1}};
+    const husk__range range = {{(size_t)husk__divide_up(shape.m, group_rows), (size_t)shape.batch, 1}, {1, 1, 1}};
     const husk_tensor *large = state->is_exchanged ? given->b : given->a;
     const husk_tensor *small = state->is_exchanged ? given->a : given->b;
     const int64_t bias_row = shape.bias == HUSK__GEMM_BIAS_ROW ? shape.bias_stride : 0;
     const int64_t bias_vector = shape.bias == HUSK__GEMM_BIAS_COLUMN ? shape.bias_stride : 0;
-    return HUSK__LAUNCH(queue, state->kernel, &range, scope, HUSK__ARG_TENSOR(large),
-                        HUSK__ARG_I64(shape.a_row), HUSK__ARG_I64(shape.a_step), HUSK__ARG_I64(shape.a_batch),
-                        HUSK__ARG_TENSOR(small), HUSK__ARG_I64(shape.b_step), HUSK__ARG_I64(shape.b_column),
-                        HUSK__ARG_I64(shape.b_batch), HUSK__ARG_TENSOR(given->bias), HUSK__ARG_I64(bias_row),
-                        HUSK__ARG_I64(bias_vector), HUSK__ARG_I32(problem->has_bias),
-                        HUSK__ARG_TENSOR(given->c), HUSK__ARG_I64(shape.c_row), HUSK__ARG_I64(shape.c_column),
-                        HUSK__ARG_I64(shape.c_batch), HUSK__ARG_I32(problem->wide), HUSK__ARG_I32(shape.m),
-                        HUSK__ARG_I32(shape.n), HUSK__ARG_I32(shape.k), HUSK__ARG_I32(group_rows),
-                        HUSK__ARG_F32(given->alpha), HUSK__ARG_F32(given->beta),
+    return HUSK__LAUNCH(queue, state->kernel, &range, scope, HUSK__ARG_TENSOR(large), HUSK__ARG_I64(shape.a_row),
+                        HUSK__ARG_I64(shape.a_step), HUSK__ARG_I64(shape.a_batch), HUSK__ARG_TENSOR(small),
+                        HUSK__ARG_I64(shape.b_step), HUSK__ARG_I64(shape.b_column), HUSK__ARG_I64(shape.b_batch),
+                        HUSK__ARG_TENSOR(given->bias), HUSK__ARG_I64(bias_row), HUSK__ARG_I64(bias_vector),
+                        HUSK__ARG_I32(problem->has_bias), HUSK__ARG_TENSOR(given->c), HUSK__ARG_I64(shape.c_row),
+                        HUSK__ARG_I64(shape.c_column), HUSK__ARG_I64(shape.c_batch), HUSK__ARG_I32(problem->wide),
+                        HUSK__ARG_I32(shape.m), HUSK__ARG_I32(shape.n), HUSK__ARG_I32(shape.k),
+                        HUSK__ARG_I32(group_rows), HUSK__ARG_F32(given->alpha), HUSK__ARG_F32(given->beta),
                         HUSK__GEMM_ACTIVATION_ARGUMENTS(problem));
 }
 

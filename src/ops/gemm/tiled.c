@@ -36,18 +36,17 @@ static const husk__configuration configurations[] = {
 
 enum { MOST_WHOLE_STAGES = 3 };
 
-static const husk__configuration matrix_configurations[] = {MATRIX(128, 100), MATRIX(64, 60), MATRIX(32, 30),
-                                                            ASYNC(128, 300, 2), ASYNC(128, 290, 5),
-                                                            ASYNC(64, 200, 3)};
+static const husk__configuration matrix_configurations[] = {MATRIX(128, 100),   MATRIX(64, 60),     MATRIX(32, 30),
+                                                            ASYNC(128, 300, 2), ASYNC(128, 290, 5), ASYNC(64, 200, 3)};
 
 // TILE_PAD of lib/fragment.clh.
 enum { TILE_PAD = 4, MAX_SPLITS = 16, LEAST_TILES_A_SPLIT = 8 };
 
 typedef struct tiled_state {
     const husk__kernel *multiply; /* with B as the plan was made for it */
-    const husk__kernel *reduce;   /* NULL where K is not split */
-    int64_t items;                /* of a work-group */
-    char options[256];            /* of the configuration */
+    const husk__kernel *reduce; /* NULL where K is not split */
+    int64_t items; /* of a work-group */
+    char options[256]; /* of the configuration */
 } tiled_state;
 
 static bool is_matrix(const husk__configuration *configuration)
@@ -105,8 +104,7 @@ static bool fits(const husk__candidate *candidate, const husk__engine *engine, u
     const husk__gemm_problem *problem = candidate->problem;
     const int64_t items = items_of(candidate->configuration, engine);
     if ((uint64_t)items > candidate->traits->work_group || local > candidate->traits->local_memory) {
-        snprintf(reason, HUSK__REASON_CAPACITY,
-                 "needs %lld work-items a group and %llu bytes of local memory",
+        snprintf(reason, HUSK__REASON_CAPACITY, "needs %lld work-items a group and %llu bytes of local memory",
                  (long long)items, (unsigned long long)local);
         return false;
     }
@@ -117,8 +115,7 @@ static bool supports(const husk__candidate *candidate, char reason[HUSK__REASON_
 {
     const husk__gemm_problem *problem = candidate->problem;
     const int32_t *v = candidate->configuration->values;
-    const uint64_t line =
-        (uint64_t)(v[BLOCK_M] + v[BLOCK_N] + 2 * TILE_PAD) * husk__accumulator_size(problem->dtype);
+    const uint64_t line = (uint64_t)(v[BLOCK_M] + v[BLOCK_N] + 2 * TILE_PAD) * husk__accumulator_size(problem->dtype);
     if (problem->dtype == HUSK_F64 && v[ITEM_M] == 8 && v[BLOCK_K] > 8) {
         snprintf(reason, HUSK__REASON_CAPACITY, "needs more registers for f64 than work-items have");
         return false;
@@ -147,10 +144,11 @@ static bool supports_async(const husk__gemm_problem *problem, const husk__engine
         snprintf(reason, HUSK__REASON_CAPACITY, "this device's engine has no asynchronous copies");
         return false;
     }
-    if (!problem->b_is_packed && (!is_copyable(&problem->shape, true, problem->dtype) ||
-                                  !is_copyable(&problem->shape, false, problem->dtype))) {
-        snprintf(reason, HUSK__REASON_CAPACITY, "copies 16 bytes at a time: one stride of A and of B has to be 1, the "
-                                                "others multiples of that");
+    if (!problem->b_is_packed &&
+        (!is_copyable(&problem->shape, true, problem->dtype) || !is_copyable(&problem->shape, false, problem->dtype))) {
+        snprintf(reason, HUSK__REASON_CAPACITY,
+                 "copies 16 bytes at a time: one stride of A and of B has to be 1, the "
+                 "others multiples of that");
         return false;
     }
     return true;
@@ -184,8 +182,8 @@ static bool supports_matrix(const husk__candidate *candidate, char reason[HUSK__
 static bool has_parts(const husk__candidate *candidate, int64_t splits)
 {
     const husk__gemm_problem *problem = candidate->problem;
-    return splits > 1 || (husk__gemm_is_narrow(problem) && problem->activation_is_smooth &&
-                          !is_async(candidate->configuration));
+    return splits > 1 ||
+           (husk__gemm_is_narrow(problem) && problem->activation_is_smooth && !is_async(candidate->configuration));
 }
 
 static uint64_t workspace(const husk__candidate *candidate)
@@ -206,8 +204,7 @@ static double cost(const husk__candidate *candidate)
     const double groups = (double)(tiles_of(shape, candidate->configuration) * splits_of(candidate, &steps));
     const double units = candidate->traits->compute_units;
     const double rounds = ceil(groups / units);
-    const double tile =
-        (double)v[BLOCK_M] * v[BLOCK_N] * (double)husk__min_i64(steps, husk__max_i64(shape->k, 1));
+    const double tile = (double)v[BLOCK_M] * v[BLOCK_N] * (double)husk__min_i64(steps, husk__max_i64(shape->k, 1));
     // A unit of a GPU does some 128 multiply-adds in a nanosecond.
     return rounds * tile / (1.28 * v[EFFICIENCY]);
 }
@@ -263,8 +260,8 @@ static husk_status get_kernel(const husk_plan *plan, bool b_is_packed, const hus
     husk__gemm_shape rows = problem->shape;
     husk__gemm_use_rows(&rows);
     const int64_t last_of_b = husk__max_i64(husk__tensor_last(&problem->b), rows.k * rows.b_step);
-    const int64_t last = husk__max_i64(husk__max_i64(husk__tensor_last(&problem->a), last_of_b),
-                                       husk__tensor_last(&problem->c));
+    const int64_t last =
+        husk__max_i64(husk__max_i64(husk__tensor_last(&problem->a), last_of_b), husk__tensor_last(&problem->c));
     husk__text_format(&configuration, "%s", state->options);
     if (copies)
         add_layouts(b_is_packed ? &rows : &problem->shape, &configuration);
@@ -292,8 +289,7 @@ husk_status husk__gemm_matrix_expect_packed(const husk_plan *plan, const husk__s
 static husk_status prepare(husk_plan *plan, const husk__scope *scope)
 {
     const husk__gemm_problem *problem = plan->problem;
-    const husk__candidate candidate = {problem, husk_context_traits(plan->context), plan->configuration,
-                                       false};
+    const husk__candidate candidate = {problem, husk_context_traits(plan->context), plan->configuration, false};
     tiled_state *state = calloc(1, sizeof *state);
     int64_t steps;
     if (!state)
@@ -319,8 +315,8 @@ static husk__arg from_matrix(husk__arg operand, int64_t elements)
     return operand;
 }
 
-static husk_status run(const husk_plan *plan, husk_queue *queue, const void *arguments,
-                       const husk__scratch *scratch, const husk__scope *scope)
+static husk_status run(const husk_plan *plan, husk_queue *queue, const void *arguments, const husk__scratch *scratch,
+                       const husk__scope *scope)
 {
     const husk__gemm_problem *problem = plan->problem;
     const tiled_state *state = plan->state;
@@ -332,8 +328,7 @@ static husk_status run(const husk_plan *plan, husk_queue *queue, const void *arg
         husk__gemm_use_rows(&with_rows);
         b = HUSK__ARG_BUFFER(given->b->packed->buffer, 0, (uint32_t)husk_dtype_size(problem->b.dtype));
     }
-    const husk__candidate candidate = {problem, husk_context_traits(plan->context), plan->configuration,
-                                       false};
+    const husk__candidate candidate = {problem, husk_context_traits(plan->context), plan->configuration, false};
     int64_t steps;
     const int64_t splits = splits_of(&candidate, &steps);
     husk__gemm_problem inner = *problem; // what the multiplication itself does: everything, or partial sums
@@ -356,10 +351,10 @@ static husk_status run(const husk_plan *plan, husk_queue *queue, const void *arg
         c = HUSK__ARG_BUFFER(scratch->buffer, 0, husk__accumulator_size(problem->dtype));
     }
     const bool copies = is_async(plan->configuration);
-    const bool a_is_aligned = copies ? is_copyable(shape, true, problem->dtype)
-                                     : is_aligned(shape->a_step, shape->a_row, shape->a_batch);
-    const bool b_is_aligned = copies ? is_copyable(shape, false, problem->dtype)
-                                     : is_aligned(shape->b_step, shape->b_column, shape->b_batch);
+    const bool a_is_aligned =
+        copies ? is_copyable(shape, true, problem->dtype) : is_aligned(shape->a_step, shape->a_row, shape->a_batch);
+    const bool b_is_aligned =
+        copies ? is_copyable(shape, false, problem->dtype) : is_aligned(shape->b_step, shape->b_column, shape->b_batch);
     const husk__kernel *multiply = state->multiply;
     husk_status status = HUSK_OK;
     if (copies && given->b->packed && !problem->b_is_packed)
@@ -376,11 +371,10 @@ static husk_status run(const husk_plan *plan, husk_queue *queue, const void *arg
             HUSK__ARG_I32(a_is_aligned), from_matrix(b, first * shape->b_batch), HUSK__ARG_I64(shape->b_step),
             HUSK__ARG_I64(shape->b_column), HUSK__ARG_I64(shape->b_batch), HUSK__ARG_I32(b_is_aligned),
             HUSK__GEMM_BIAS_ARGUMENTS(&inner.shape, &part), from_matrix(c, first * splits * inner.shape.c_batch),
-            HUSK__ARG_I64(inner.shape.c_row), HUSK__ARG_I64(inner.shape.c_column),
-            HUSK__ARG_I64(inner.shape.c_batch), HUSK__ARG_I32(inner.wide), HUSK__ARG_I32(shape->m),
-            HUSK__ARG_I32(shape->n), HUSK__ARG_I32(shape->k), HUSK__ARG_I32(splits),
-            HUSK__ARG_I32(husk__min_i64(steps, INT32_MAX)), HUSK__ARG_F32(part.alpha), HUSK__ARG_F32(part.beta),
-            HUSK__GEMM_ACTIVATION_ARGUMENTS(&inner));
+            HUSK__ARG_I64(inner.shape.c_row), HUSK__ARG_I64(inner.shape.c_column), HUSK__ARG_I64(inner.shape.c_batch),
+            HUSK__ARG_I32(inner.wide), HUSK__ARG_I32(shape->m), HUSK__ARG_I32(shape->n), HUSK__ARG_I32(shape->k),
+            HUSK__ARG_I32(splits), HUSK__ARG_I32(husk__min_i64(steps, INT32_MAX)), HUSK__ARG_F32(part.alpha),
+            HUSK__ARG_F32(part.beta), HUSK__GEMM_ACTIVATION_ARGUMENTS(&inner));
     }
     if (status != HUSK_OK || !in_parts)
         return status;

@@ -25,12 +25,8 @@ husk_status husk_concat(husk_queue *queue, const husk_concat_params *params, con
 {
     husk__scope scope;
     husk_concat_params given;
-    const husk__concat_call call = {.op = &husk__op_concat,
-                                    .whole_name = "y",
-                                    .part_name = "inputs",
-                                    .whole = y,
-                                    .parts = inputs,
-                                    .count = count};
+    const husk__concat_call call = {
+        .op = &husk__op_concat, .whole_name = "y", .part_name = "inputs", .whole = y, .parts = inputs, .count = count};
     husk_status status = husk__call_begin(queue, "husk_concat", &scope);
     if (status == HUSK_OK)
         status = husk__params_read(&given, sizeof given, "HUSK_CONCAT_PARAMS", params, &scope);

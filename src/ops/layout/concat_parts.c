@@ -301,8 +301,7 @@ husk_status husk__concat_prewarm(husk_queue *queue, const husk__op *op, bool is_
     whole.offset = 128;
     whole.shape[0] = 128;
     const husk_tensor *const parts[] = {&a, &b};
-    const husk__concat_call call = {
-        .op = op, .is_gradient = is_gradient, .whole = &whole, .parts = parts, .count = 2};
+    const husk__concat_call call = {.op = op, .is_gradient = is_gradient, .whole = &whole, .parts = parts, .count = 2};
     status = husk__concat_enqueue(queue, &params, &call, scope);
     husk_buffer_release(buffer);
     return status;

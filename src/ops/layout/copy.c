@@ -171,15 +171,15 @@ static husk_status prepare_grid(husk_plan *plan, const husk__scope *scope)
     own->outer = husk__walk_prepare(&walk);
     const int64_t items = plan->configuration->values[0];
     const int64_t most = GRID_GROUPS_PER_UNIT * (int64_t)husk_context_traits(plan->context)->compute_units;
-    own->range = (husk__range){{(size_t)husk__min_i64(husk__divide_up(own->total, items), most), 1, 1},
-                               {(size_t)items, 1, 1}};
+    own->range =
+        (husk__range){{(size_t)husk__min_i64(husk__divide_up(own->total, items), most), 1, 1}, {(size_t)items, 1, 1}};
     char options[128];
     dtype_options(what, plan->configuration->options, options);
     return husk__kernel_get(plan->context, "layout/copy_grid.cl", options, "husk_copy_grid", &own->kernel, scope);
 }
 
-static husk_status run_grid(const husk_plan *plan, husk_queue *queue, const void *untyped,
-                            const husk__scratch *scratch, const husk__scope *scope)
+static husk_status run_grid(const husk_plan *plan, husk_queue *queue, const void *untyped, const husk__scratch *scratch,
+                            const husk__scope *scope)
 {
     const launch *own = plan->state;
     const arguments *given = untyped;
@@ -284,8 +284,7 @@ static husk_status prewarm(husk_queue *queue, const husk__scope *scope)
 {
     const int64_t shape[] = {64};
     husk_buffer *buffer;
-    husk_status status =
-        husk_buffer_create(husk_queue_context(queue), 2 * 64 * sizeof(float), &buffer, scope->error);
+    husk_status status = husk_buffer_create(husk_queue_context(queue), 2 * 64 * sizeof(float), &buffer, scope->error);
     if (status != HUSK_OK)
         return status;
     const husk_tensor x = husk_tensor_make(buffer, HUSK_F32, 1, shape);

@@ -75,8 +75,7 @@ const husk__op husk__op_embedding = {
 static husk_status enqueue(husk_queue *queue, const husk_embedding_params *params, const arguments *tensors,
                            const husk__scope *scope)
 {
-    const husk__embedding_problem own =
-        husk__embedding_resolve(params, tensors->table, tensors->indices, tensors->y);
+    const husk__embedding_problem own = husk__embedding_resolve(params, tensors->table, tensors->indices, tensors->y);
     const husk_tensor *const operands[] = {tensors->table, tensors->indices, tensors->y};
     const husk__wish wish = husk__wish_of(params->variant, 0, operands, 3);
     return husk__plan_immediate(queue, &husk__op_embedding, &own, &wish, tensors, scope);

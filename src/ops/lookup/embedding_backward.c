@@ -140,8 +140,7 @@ static husk_status prepare_grid(husk_plan *plan, const husk__scope *scope)
         return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan");
     made->owned = husk__max_i64(husk__divide_up(rows, most * items), 1);
     const int64_t owners = husk__divide_up(rows, made->owned);
-    made->sort_range =
-        (husk__range){{groups_for(own, husk__divide_up(owners, items)), 1, 1}, {(size_t)items, 1, 1}};
+    made->sort_range = (husk__range){{groups_for(own, husk__divide_up(owners, items)), 1, 1}, {(size_t)items, 1, 1}};
     made->sum_range = (husk__range){{groups_for(own, husk__min_i64(rows, most)), 1, 1}, {(size_t)items, 1, 1}};
     snprintf(options, sizeof options, "%s %s", husk__dtype_option(own->table.dtype), plan->configuration->options);
     husk_status status = husk__kernel_get(plan->context, "lookup/embedding_backward_grid.cl", options,
@@ -182,8 +181,7 @@ const husk__op husk__op_embedding_backward = {
 static husk_status enqueue(husk_queue *queue, const husk_embedding_params *params, const arguments *tensors,
                            const husk__scope *scope)
 {
-    const husk__embedding_problem own =
-        husk__embedding_resolve(params, tensors->dtable, tensors->indices, tensors->dy);
+    const husk__embedding_problem own = husk__embedding_resolve(params, tensors->dtable, tensors->indices, tensors->dy);
     const husk_tensor *const operands[] = {tensors->indices, tensors->dy, tensors->dtable};
     const husk__wish wish = husk__wish_of(params->variant, 0, operands, 3);
     return husk__plan_immediate(queue, &husk__op_embedding_backward, &own, &wish, tensors, scope);

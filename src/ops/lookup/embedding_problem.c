@@ -73,8 +73,7 @@ husk_status husk__embedding_validate(husk_queue *queue, const husk_embedding_par
         return husk__reject(scope, "params", "scale_by_frequency is %u, neither 0 nor 1",
                             (unsigned)params->scale_by_frequency);
     if (params->accumulate > HUSK_ACCUMULATE_ALL)
-        return husk__reject(scope, "params", "accumulate %u has bits that mean nothing",
-                            (unsigned)params->accumulate);
+        return husk__reject(scope, "params", "accumulate %u has bits that mean nothing", (unsigned)params->accumulate);
     husk_status status = husk__tensor_check_real(queue, table, table_name, scope);
     if (status == HUSK_OK)
         status = husk__tensor_check_indices(indices, "indices", scope);

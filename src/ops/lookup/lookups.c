@@ -34,8 +34,7 @@ enum { VECTOR_MINIMUM = 65536, GROUPS_PER_UNIT = 4, GRID_GROUPS_PER_UNIT = 16 };
 
 const husk__configuration husk__lookup_vector_menu[1] = {{.name = "1", .options = "", .values = {1}}};
 
-static void share_out(launch *own, const husk_device_traits *traits, int64_t indices, int64_t columns,
-                      husk_dtype dtype)
+static void share_out(launch *own, const husk_device_traits *traits, int64_t indices, int64_t columns, husk_dtype dtype)
 {
     own->span = husk__max_i64(husk__min_i64(columns, VECTOR_MINIMUM), 1);
     const int64_t share = husk__divide_up(indices, GROUPS_PER_UNIT * (int64_t)traits->compute_units);
@@ -65,8 +64,8 @@ husk_status husk__lookup_prepare(husk_plan *plan, const husk_tensor *indices, co
         return husk__kernel_get(plan->context, file, dtype, kernel, &own->kernel, scope);
     }
     const int64_t most = GRID_GROUPS_PER_UNIT * (int64_t)traits->compute_units;
-    own->range = (husk__range){{(size_t)husk__min_i64(husk__divide_up(total, items), most), 1, 1},
-                               {(size_t)items, 1, 1}};
+    own->range =
+        (husk__range){{(size_t)husk__min_i64(husk__divide_up(total, items), most), 1, 1}, {(size_t)items, 1, 1}};
     snprintf(options, sizeof options, "%s %s%s", dtype, plan->configuration->options,
              husk__needs_index_64(plan->context, total) ? " -DINDEX_64" : "");
     return husk__kernel_get(plan->context, file, options, kernel, &own->kernel, scope);

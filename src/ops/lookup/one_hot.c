@@ -155,8 +155,7 @@ husk_status husk_one_hot(husk_queue *queue, const husk_one_hot_params *params, c
     husk_one_hot_params given;
     husk_status status = husk__call_begin(queue, "husk_one_hot", &scope);
     if (status == HUSK_OK)
-        status = husk__params_read(&given, sizeof given, "husk_one_hot_defaults", params ? params : &defaults,
-                                   &scope);
+        status = husk__params_read(&given, sizeof given, "husk_one_hot_defaults", params ? params : &defaults, &scope);
     if (status == HUSK_OK)
         status = validate(queue, labels, y, &scope);
     return status == HUSK_OK ? enqueue(queue, &given, labels, y, &scope) : status;

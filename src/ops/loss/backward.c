@@ -49,18 +49,17 @@ static husk_status prewarm(husk_queue *queue, const husk__scope *scope)
 }
 
 husk_status husk_loss_backward(husk_queue *queue, const husk_loss_params *params, const husk_tensor *x,
-                               const husk_tensor *target, const husk_tensor *weight,
-                               const husk_tensor *positive_weight, const husk_tensor *dloss, const husk_tensor *dx)
+                               const husk_tensor *target, const husk_tensor *weight, const husk_tensor *positive_weight,
+                               const husk_tensor *dloss, const husk_tensor *dx)
 {
     const husk_loss_params defaults = husk_loss_defaults(HUSK_LOSS_CROSS_ENTROPY);
     husk__scope scope;
     husk_loss_params given;
-    const arguments tensors = {.x = x, .target = target, .weight = weight, .positive_weight = positive_weight,
-                               .dloss = dloss, .last = dx};
+    const arguments tensors = {
+        .x = x, .target = target, .weight = weight, .positive_weight = positive_weight, .dloss = dloss, .last = dx};
     husk_status status = husk__call_begin(queue, "husk_loss_backward", &scope);
     if (status == HUSK_OK)
-        status = husk__params_read(&given, sizeof given, "husk_loss_defaults", params ? params : &defaults,
-                                   &scope);
+        status = husk__params_read(&given, sizeof given, "husk_loss_defaults", params ? params : &defaults, &scope);
     if (status == HUSK_OK)
         status = husk__loss_validate(queue, &given, &tensors, true, &scope);
     if (status != HUSK_OK || husk__tensor_count(x) == 0)

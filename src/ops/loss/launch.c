@@ -264,9 +264,8 @@ static husk__arg *write_classes(const launch *own, const problem *what, husk__ar
     return end;
 }
 
-static husk_status sum_weights(const launch *own, const problem *what, const husk__walk_values *main,
-                               husk_queue *queue, const arguments *given, const husk__scratch *scratch,
-                               const husk__scope *scope)
+static husk_status sum_weights(const launch *own, const problem *what, const husk__walk_values *main, husk_queue *queue,
+                               const arguments *given, const husk__scratch *scratch, const husk__scope *scope)
 {
     husk__arg list[MOST_ARGUMENTS], *end = list;
     const husk__range range = {{(size_t)own->weight_units, 1, 1}, {own->items, 1, 1}};

@@ -77,12 +77,11 @@ husk_status husk_loss(husk_queue *queue, const husk_loss_params *params, const h
     const husk_loss_params defaults = husk_loss_defaults(HUSK_LOSS_CROSS_ENTROPY);
     husk__scope scope;
     husk_loss_params given;
-    const arguments tensors = {.x = x, .target = target, .weight = weight, .positive_weight = positive_weight,
-                               .last = loss};
+    const arguments tensors = {
+        .x = x, .target = target, .weight = weight, .positive_weight = positive_weight, .last = loss};
     husk_status status = husk__call_begin(queue, "husk_loss", &scope);
     if (status == HUSK_OK)
-        status = husk__params_read(&given, sizeof given, "husk_loss_defaults", params ? params : &defaults,
-                                   &scope);
+        status = husk__params_read(&given, sizeof given, "husk_loss_defaults", params ? params : &defaults, &scope);
     if (status == HUSK_OK)
         status = husk__loss_validate(queue, &given, &tensors, false, &scope);
     if (status != HUSK_OK)

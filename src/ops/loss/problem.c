@@ -120,8 +120,8 @@ static husk_status check_loss(const husk_loss_params *params, const husk_tensor 
     const int32_t rank = is_whole ? rows_shape(x, husk__loss_has_rows(params->kind), shape) : 0;
     husk_status status = husk__tensor_check_plain(loss, x->dtype, argument, scope);
     if (status == HUSK_OK)
-        status = husk__tensor_check_shape(loss, argument, rank, shape, is_whole ? "one for each row or element"
-                                                                                : "as the loss is reduced", scope);
+        status = husk__tensor_check_shape(loss, argument, rank, shape,
+                                          is_whole ? "one for each row or element" : "as the loss is reduced", scope);
     return status;
 }
 
@@ -176,12 +176,12 @@ static husk_status check_overlaps(const husk_loss_params *params, const argument
     const bool has_rows = husk__loss_has_rows(params->kind);
     const bool may_replace = is_backward ? !adds : !has_rows && params->reduction == HUSK_LOSS_NONE;
     husk_status (*const refuse)(const husk_tensor *, const char *, const husk_tensor *, const char *,
-                                const husk__scope *) = may_replace ? husk__refuse_partial_overlap
-                                                                   : husk__refuse_overlap;
+                                const husk__scope *) =
+        may_replace ? husk__refuse_partial_overlap : husk__refuse_overlap;
     husk_status status = refuse(given->last, name, given->x, "x", scope);
     if (status == HUSK_OK)
         status = (has_rows && is_label(given->target) ? husk__refuse_overlap : refuse)(given->last, name, given->target,
-                                                                                      "target", scope);
+                                                                                       "target", scope);
     if (status == HUSK_OK)
         status = husk__refuse_overlap(given->last, name, given->weight, "weight", scope);
     if (status == HUSK_OK)

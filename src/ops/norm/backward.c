@@ -29,8 +29,8 @@ static husk_status check_like_x(const husk_tensor *x, const husk_tensor *tensor,
     return status;
 }
 
-static husk_status check_numbers(husk_queue *queue, const husk_norm_params *params,
-                                 const husk__norm_arguments *given, const husk__scope *scope)
+static husk_status check_numbers(husk_queue *queue, const husk_norm_params *params, const husk__norm_arguments *given,
+                                 const husk__scope *scope)
 {
     const husk_tensor *x = given->x;
     husk_status status = husk__tensor_check_real(queue, x, "x", scope);
@@ -136,18 +136,11 @@ husk_status husk_norm_backward(husk_queue *queue, const husk_norm_params *params
     const husk_norm_params defaults = husk_norm_defaults(HUSK_NORM_LAYER);
     husk__scope scope;
     husk_norm_params options;
-    const husk__norm_arguments given = {.x = x,
-                                        .scale = scale,
-                                        .mean = mean,
-                                        .rstd = rstd,
-                                        .dy = dy,
-                                        .dx = dx,
-                                        .dscale = dscale,
-                                        .dbias = dbias};
+    const husk__norm_arguments given = {
+        .x = x, .scale = scale, .mean = mean, .rstd = rstd, .dy = dy, .dx = dx, .dscale = dscale, .dbias = dbias};
     husk_status status = husk__call_begin(queue, "husk_norm_backward", &scope);
     if (status == HUSK_OK)
-        status = husk__params_read(&options, sizeof options, "husk_norm_defaults",
-                                   params ? params : &defaults, &scope);
+        status = husk__params_read(&options, sizeof options, "husk_norm_defaults", params ? params : &defaults, &scope);
     if (status == HUSK_OK)
         status = validate(queue, &options, &given, &scope);
     if (status != HUSK_OK)
@@ -178,8 +171,8 @@ static husk_status prewarm(husk_queue *queue, const husk__scope *scope)
         const husk_norm_params params =
             HUSK_MAKE(husk_norm_params, .kind = HUSK_NORM_GROUP, .groups = 4, .axis = -1, .epsilon = 1e-5f);
         const husk_tensor *x = &images[i];
-        const husk__norm_arguments given = {.x = x, .mean = &saved, .rstd = &saved, .dy = x, .dx = x,
-                                            .dscale = &parameter, .dbias = &parameter};
+        const husk__norm_arguments given = {
+            .x = x, .mean = &saved, .rstd = &saved, .dy = x, .dx = x, .dscale = &parameter, .dbias = &parameter};
         const husk__norm_problem own = resolve(&params, &given);
         const husk__wish wish = {0};
         status = husk__plan_immediate(queue, &husk__op_norm_backward, &own, &wish, &given, scope);

@@ -39,8 +39,7 @@ static uint64_t workspace(const husk__candidate *candidate)
 {
     shape own;
     husk__norm_as_columns(candidate->problem, &own);
-    return (uint64_t)(sums_size(&own) + own.images * 6 * own.pitch) *
-           husk__norm_accumulator_size(candidate->problem);
+    return (uint64_t)(sums_size(&own) + own.images * 6 * own.pitch) * husk__norm_accumulator_size(candidate->problem);
 }
 
 typedef struct launch {
@@ -75,9 +74,8 @@ static husk_status prepare(husk_plan *plan, const husk__scope *scope)
                    {"husk_norm_backward_parameters", &own->parameters}};
     husk_status status = HUSK_OK;
     for (size_t i = 0; i < sizeof kernels / sizeof kernels[0] && status == HUSK_OK; ++i)
-        status = husk__kernel_get(plan->context, "norm/backward_columns.cl",
-                                  husk__dtype_option(what->tensors[0].dtype), kernels[i].name, kernels[i].kernel,
-                                  scope);
+        status = husk__kernel_get(plan->context, "norm/backward_columns.cl", husk__dtype_option(what->tensors[0].dtype),
+                                  kernels[i].name, kernels[i].kernel, scope);
     return status;
 }
 
@@ -127,20 +125,20 @@ static husk_status run(const husk_plan *plan, husk_queue *queue, const void *unt
     const int32_t mode = husk__norm_mode_to(own->mode, given->x, given->dy, given->dx);
     const husk__arg sums = HUSK__ARG_BUFFER(scratch->buffer, 0, size);
     const husk__arg applied = HUSK__ARG_BUFFER(scratch->buffer, (uint64_t)sums_size(cut) * size, size);
-    const husk__arg parts = HUSK__ARG_BUFFER(
-        scratch->buffer, (uint64_t)(sums_size(cut) + cut->images * 4 * pitch) * size, size);
+    const husk__arg parts =
+        HUSK__ARG_BUFFER(scratch->buffer, (uint64_t)(sums_size(cut) + cut->images * 4 * pitch) * size, size);
     husk_status status = run_partial(own, queue, given, sums, scope);
     if (status == HUSK_OK)
         status = HUSK__LAUNCH(queue, own->finish, &own->finish_range, scope, HUSK__ARG_TENSOR(given->scale),
                               HUSK__ARG_TENSOR(given->mean), HUSK__ARG_TENSOR(given->rstd), sums, applied, parts,
                               HUSK__ARG_I64(cut->columns), HUSK__ARG_I64(pitch), HUSK__ARG_I64(cut->blocks),
-                              HUSK__ARG_I64(cut->rows), HUSK__ARG_I64(cut->group),
-                              HUSK__ARG_I64(cut->finish_columns), HUSK__ARG_I32(mode));
+                              HUSK__ARG_I64(cut->rows), HUSK__ARG_I64(cut->group), HUSK__ARG_I64(cut->finish_columns),
+                              HUSK__ARG_I32(mode));
     if (status == HUSK_OK && what->wants_parameters)
-        status = HUSK__LAUNCH(queue, own->parameters, &own->parameters_range, scope, parts,
-                              HUSK__ARG_TENSOR(given->dscale), HUSK__ARG_TENSOR(given->dbias),
-                              HUSK__ARG_I64(cut->images), HUSK__ARG_I64(pitch), HUSK__ARG_I64(cut->columns),
-                              HUSK__ARG_I64(PARAMETER_STRIP), HUSK__ARG_I32(mode));
+        status =
+            HUSK__LAUNCH(queue, own->parameters, &own->parameters_range, scope, parts, HUSK__ARG_TENSOR(given->dscale),
+                         HUSK__ARG_TENSOR(given->dbias), HUSK__ARG_I64(cut->images), HUSK__ARG_I64(pitch),
+                         HUSK__ARG_I64(cut->columns), HUSK__ARG_I64(PARAMETER_STRIP), HUSK__ARG_I32(mode));
     if (status == HUSK_OK && what->wants_input)
         status = run_apply(own, queue, given, applied, mode, scope);
     return status;

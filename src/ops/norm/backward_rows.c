@@ -113,8 +113,8 @@ static husk_status prepare(husk_plan *plan, const husk__scope *scope)
     const char *name = shape->is_layer ? "husk_norm_backward_rows" : "husk_norm_backward_planes";
     husk_status status = husk__kernel_get(plan->context, file, options, name, &own->kernel, scope);
     if (status == HUSK_OK)
-        status = husk__kernel_get(plan->context, file, options, "husk_norm_backward_parameters", &own->parameters,
-                                  scope);
+        status =
+            husk__kernel_get(plan->context, file, options, "husk_norm_backward_parameters", &own->parameters, scope);
     return status;
 }
 

@@ -40,8 +40,8 @@ static void insert(list *to, dimension added)
 
 static bool lie_together(const dimension *outer, const dimension *inner)
 {
-    bool together = outer->parameter == inner->extent * inner->parameter &&
-                    outer->statistic == inner->extent * inner->statistic;
+    bool together =
+        outer->parameter == inner->extent * inner->parameter && outer->statistic == inner->extent * inner->statistic;
     for (int t = 0; t < HUSK__NORM_TENSORS; ++t)
         together = together && outer->strides[t] == inner->extent * inner->strides[t];
     return together;
@@ -382,7 +382,9 @@ void husk__norm_classify(const void *untyped, husk__text *text)
     const bool is_packed = husk__norm_take_last(&inner).strides[HUSK__NORM_X] == 1;
     husk__text_format(text, " %s %s%s %s", husk_dtype_name(own->tensors[HUSK__NORM_X].dtype),
                       husk_norm_kind_name(own->kind), own->uses_running ? " running" : "",
-                      husk__norm_as_columns(own, &columns) ? "columns" : is_packed ? "rows" : "strided");
+                      husk__norm_as_columns(own, &columns) ? "columns"
+                      : is_packed                          ? "rows"
+                                                           : "strided");
     if (own->is_backward)
         husk__text_format(text, " %s%s", own->wants_input ? "dx" : "", own->wants_parameters ? " parameters" : "");
     husk__class_size(text, "sets", sets.outer_count);

@@ -105,10 +105,9 @@ static husk_status validate(husk_queue *queue, const husk_norm_params *params, c
     return status;
 }
 
-husk_status husk_norm(husk_queue *queue, const husk_norm_params *params, const husk_tensor *x,
-                      const husk_tensor *scale, const husk_tensor *bias, const husk_tensor *running_mean,
-                      const husk_tensor *running_variance, const husk_tensor *y, const husk_tensor *mean,
-                      const husk_tensor *rstd)
+husk_status husk_norm(husk_queue *queue, const husk_norm_params *params, const husk_tensor *x, const husk_tensor *scale,
+                      const husk_tensor *bias, const husk_tensor *running_mean, const husk_tensor *running_variance,
+                      const husk_tensor *y, const husk_tensor *mean, const husk_tensor *rstd)
 {
     const husk_norm_params defaults = husk_norm_defaults(HUSK_NORM_LAYER);
     husk__scope scope;
@@ -123,8 +122,7 @@ husk_status husk_norm(husk_queue *queue, const husk_norm_params *params, const h
                                         .rstd = rstd};
     husk_status status = husk__call_begin(queue, "husk_norm", &scope);
     if (status == HUSK_OK)
-        status = husk__params_read(&options, sizeof options, "husk_norm_defaults",
-                                   params ? params : &defaults, &scope);
+        status = husk__params_read(&options, sizeof options, "husk_norm_defaults", params ? params : &defaults, &scope);
     if (status == HUSK_OK)
         status = validate(queue, &options, &given, &scope);
     if (status != HUSK_OK || husk__tensor_count(x) == 0)

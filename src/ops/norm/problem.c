@@ -61,8 +61,7 @@ static husk_status check_shape_options(const husk_norm_params *params, const hus
         return HUSK_OK;
     }
     if (x->rank < 2)
-        return husk__reject(scope, "x", "rank is %d, must be 2 to %d: N, C, space", (int)x->rank,
-                            HUSK_MAX_RANK);
+        return husk__reject(scope, "x", "rank is %d, must be 2 to %d: N, C, space", (int)x->rank, HUSK_MAX_RANK);
     if (params->groups && params->kind != HUSK_NORM_GROUP)
         return husk__reject(scope, "params", "groups is %u, but kind is %s", (unsigned)params->groups,
                             husk_norm_kind_name(params->kind));
@@ -77,13 +76,11 @@ husk_status husk__norm_check_params(const husk_norm_params *params, const husk_t
     if ((uint32_t)params->kind > (uint32_t)HUSK_NORM_BATCH)
         return husk__reject(scope, "params", "kind is %d, which is none", (int)params->kind);
     if (!isfinite(params->epsilon) || params->epsilon < 0)
-        return husk__reject(scope, "params", "epsilon is %g, must be finite and not negative",
-                            (double)params->epsilon);
+        return husk__reject(scope, "params", "epsilon is %g, must be finite and not negative", (double)params->epsilon);
     if (!(params->momentum >= 0 && params->momentum <= 1))
         return husk__reject(scope, "params", "momentum is %g, must be 0 to 1", (double)params->momentum);
     if (params->training && params->kind != HUSK_NORM_BATCH)
-        return husk__reject(scope, "params", "training is not 0, but kind is %s",
-                            husk_norm_kind_name(params->kind));
+        return husk__reject(scope, "params", "training is not 0, but kind is %s", husk_norm_kind_name(params->kind));
     if (params->accumulate & ~(uint32_t)HUSK_ACCUMULATE_ALL)
         return husk__reject(scope, "params", "accumulate is %u, which has unknown bits", (unsigned)params->accumulate);
     return check_shape_options(params, x, scope);

@@ -83,8 +83,8 @@ static husk_status prepare(husk_plan *plan, const husk__scope *scope)
     own->mode = husk__norm_mode(what) | husk__norm_streams(what, traits);
     own->share = husk__norm_share(traits, own->shape.set_count, own->shape.set_size);
     own->range = (husk__range){{(size_t)husk__divide_up(own->shape.set_count, own->share), 1, 1}, {1, 1, 1}};
-    return husk__kernel_get(plan->context, "norm/rows.cl", husk__dtype_option(what->tensors[0].dtype),
-                            "husk_norm_rows", &own->kernel, scope);
+    return husk__kernel_get(plan->context, "norm/rows.cl", husk__dtype_option(what->tensors[0].dtype), "husk_norm_rows",
+                            &own->kernel, scope);
 }
 
 static husk_status run(const husk_plan *plan, husk_queue *queue, const void *untyped, const husk__scratch *scratch,

@@ -52,8 +52,7 @@ husk_status husk__grad_list_prepare(husk_plan *plan, const husk__scope *scope)
     for (int dtype = 0; dtype < HUSK__LIST_DTYPES && status == HUSK_OK; ++dtype) {
         if (!(what->dtypes >> dtype & 1))
             continue;
-        snprintf(options, sizeof options, "%s %s", husk__dtype_option((husk_dtype)dtype),
-                 plan->configuration->options);
+        snprintf(options, sizeof options, "%s %s", husk__dtype_option((husk_dtype)dtype), plan->configuration->options);
         status = husk__kernel_get(plan->context, file, options, kernel, &own->kernels[dtype], scope);
         if (status == HUSK_OK && !own->finish)
             status = husk__kernel_get(plan->context, file, options, finish, &own->finish, scope);

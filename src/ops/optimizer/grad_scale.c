@@ -139,8 +139,8 @@ husk_status husk_grad_scale(husk_queue *queue, const husk_grad_scale_params *par
     arguments given = {.list = {tensors, count}, .by = by, .found = found};
     husk_status status = husk__call_begin(queue, "husk_grad_scale", &scope);
     if (status == HUSK_OK)
-        status = husk__params_read(&options, sizeof options, "husk_grad_scale_defaults",
-                                   params ? params : &defaults, &scope);
+        status = husk__params_read(&options, sizeof options, "husk_grad_scale_defaults", params ? params : &defaults,
+                                   &scope);
     given.state = status == HUSK_OK ? options.state : NULL;
     if (status == HUSK_OK)
         status = validate(queue, &options, &given, &scope);

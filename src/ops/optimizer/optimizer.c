@@ -89,19 +89,16 @@ static husk_status run(const husk_plan *plan, husk_queue *queue, const void *unt
     const arguments *given = untyped;
     const husk_dtype dtype = what->gradient;
     (void)scratch;
-    return HUSK__LAUNCH(queue, own->kernel, &own->range, scope, HUSK__ARG_TENSOR(given->g), HUSK__ARG_TENSOR(given->w),
-                        HUSK__ARG_TENSOR(given->first), HUSK__ARG_TENSOR(given->second),
-                        HUSK__ARG_TENSOR(given->third), HUSK__ARG_TENSOR(given->copy), HUSK__ARG_TENSOR(given->by),
-                        HUSK__ARG_TENSOR(given->skip), HUSK__ARG_TENSOR(given->skipped),
-                        HUSK__ARG_ACC(dtype, given->number), HUSK__ARG_ACC(dtype, log(given->keep)),
-                        HUSK__ARG_ACC(dtype, log(given->keep2)), HUSK__ARG_I32(given->divides),
-                        HUSK__ARG_I64(what->count),
-                        HUSK__ARG_I64(own->share), HUSK__ARG_I32(given->kind), HUSK__ARG_I32(given->flags),
-                        HUSK__ARG_ACC(dtype, given->rate), HUSK__ARG_ACC(dtype, given->shrink),
-                        HUSK__ARG_ACC(dtype, given->decay), HUSK__ARG_ACC(dtype, given->keep),
-                        HUSK__ARG_ACC(dtype, given->add), HUSK__ARG_ACC(dtype, given->keep2),
-                        HUSK__ARG_ACC(dtype, given->add2), HUSK__ARG_ACC(dtype, given->scale),
-                        HUSK__ARG_ACC(dtype, given->epsilon));
+    return HUSK__LAUNCH(
+        queue, own->kernel, &own->range, scope, HUSK__ARG_TENSOR(given->g), HUSK__ARG_TENSOR(given->w),
+        HUSK__ARG_TENSOR(given->first), HUSK__ARG_TENSOR(given->second), HUSK__ARG_TENSOR(given->third),
+        HUSK__ARG_TENSOR(given->copy), HUSK__ARG_TENSOR(given->by), HUSK__ARG_TENSOR(given->skip),
+        HUSK__ARG_TENSOR(given->skipped), HUSK__ARG_ACC(dtype, given->number), HUSK__ARG_ACC(dtype, log(given->keep)),
+        HUSK__ARG_ACC(dtype, log(given->keep2)), HUSK__ARG_I32(given->divides), HUSK__ARG_I64(what->count),
+        HUSK__ARG_I64(own->share), HUSK__ARG_I32(given->kind), HUSK__ARG_I32(given->flags),
+        HUSK__ARG_ACC(dtype, given->rate), HUSK__ARG_ACC(dtype, given->shrink), HUSK__ARG_ACC(dtype, given->decay),
+        HUSK__ARG_ACC(dtype, given->keep), HUSK__ARG_ACC(dtype, given->add), HUSK__ARG_ACC(dtype, given->keep2),
+        HUSK__ARG_ACC(dtype, given->add2), HUSK__ARG_ACC(dtype, given->scale), HUSK__ARG_ACC(dtype, given->epsilon));
 }
 
 static const husk__configuration vector_menu[] = {{.name = "1", .options = "", .values = {1}}};
@@ -167,24 +164,27 @@ static husk_status check_params(const husk_optimizer_params *params, const husk_
     const struct {
         double value, largest;
         const char *name;
-    } numbers[] = {{params->momentum, INFINITY, "momentum"}, {params->dampening, INFINITY, "dampening"},
-                   {params->beta, 1, "beta"},                {params->beta2, 1, "beta2"},
-                   {params->epsilon, INFINITY, "epsilon"},   {params->weight_decay, INFINITY, "weight_decay"}};
+    } numbers[] = {{params->momentum, INFINITY, "momentum"},
+                   {params->dampening, INFINITY, "dampening"},
+                   {params->beta, 1, "beta"},
+                   {params->beta2, 1, "beta2"},
+                   {params->epsilon, INFINITY, "epsilon"},
+                   {params->weight_decay, INFINITY, "weight_decay"}};
     if ((int)params->kind < HUSK_OPTIMIZER_SGD || params->kind > HUSK_OPTIMIZER_ADAMW)
         return husk__reject(scope, "params", "kind %d is none of husk_optimizer_kind", (int)params->kind);
     if (!isfinite(params->rate))
         return husk__reject(scope, "params", "rate is %g, must be finite", params->rate);
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; ++i)
         if (!(numbers[i].value >= 0 && numbers[i].value < numbers[i].largest))
-            return husk__reject(scope, "params", "%s is %g, must be at least 0 and less than %g",
-                                numbers[i].name, numbers[i].value, numbers[i].largest);
+            return husk__reject(scope, "params", "%s is %g, must be at least 0 and less than %g", numbers[i].name,
+                                numbers[i].value, numbers[i].largest);
     if (params->nesterov && params->kind == HUSK_OPTIMIZER_SGD && (params->momentum == 0 || params->dampening != 0))
         return husk__reject(scope, "params", "nesterov needs a momentum and no dampening");
     return HUSK_OK;
 }
 
-static husk_status check_tensor(const husk_tensor *w, const husk_tensor *tensor, husk_dtype dtype,
-                                const char *argument, const husk__scope *scope)
+static husk_status check_tensor(const husk_tensor *w, const husk_tensor *tensor, husk_dtype dtype, const char *argument,
+                                const husk__scope *scope)
 {
     husk_status status = husk__tensor_check_plain(tensor, dtype, argument, scope);
     if (status != HUSK_OK)
@@ -207,8 +207,8 @@ static husk_status check_copy(const arguments *given, const husk__scope *scope)
     return check_tensor(given->w, given->copy, dtype, "copy", scope);
 }
 
-static husk_status check_number(husk_queue *queue, const husk_tensor *number, husk_dtype dtype,
-                                const char *argument, const husk__scope *scope)
+static husk_status check_number(husk_queue *queue, const husk_tensor *number, husk_dtype dtype, const char *argument,
+                                const husk__scope *scope)
 {
     husk_status status = husk__tensor_check_plain(number, dtype, argument, scope);
     if (status == HUSK_OK && husk__tensor_count(number) != 1)
@@ -239,8 +239,8 @@ static husk_status validate(husk_queue *queue, const husk_optimizer_params *para
     if (status == HUSK_OK)
         status = husk__tensor_check_real(queue, given->g, "g", scope);
     if (status == HUSK_OK && (given->g->dtype == HUSK_F64) != (own == HUSK_F64))
-        return husk__reject(scope, "g", "is %s, w is %s: nothing stands beside f64",
-                            husk_dtype_name(given->g->dtype), husk_dtype_name(own));
+        return husk__reject(scope, "g", "is %s, w is %s: nothing stands beside f64", husk_dtype_name(given->g->dtype),
+                            husk_dtype_name(own));
     for (int i = 0; i < 5 && status == HUSK_OK; ++i) {
         if (i < 2 || (flags & all[i].flag))
             status = check_tensor(given->w, all[i].tensor, i == 0 ? given->g->dtype : own, all[i].name, scope);
@@ -300,8 +300,8 @@ husk_status husk_optimizer(husk_queue *queue, const husk_optimizer_params *param
     arguments given = {.g = g, .w = w, .first = first, .second = second, .third = third};
     husk_status status = husk__call_begin(queue, "husk_optimizer", &scope);
     if (status == HUSK_OK)
-        status = husk__params_read(&options, sizeof options, "husk_sgd, husk_adam ...",
-                                   params ? params : &defaults, &scope);
+        status =
+            husk__params_read(&options, sizeof options, "husk_sgd, husk_adam ...", params ? params : &defaults, &scope);
     if (status == HUSK_OK)
         status = check_params(&options, &scope);
     given.copy = options.copy;

@@ -42,8 +42,7 @@ const husk__op husk__op_pool_backward = {
 };
 
 // Where indices do not do, x is read: it has dx's shape.
-static husk_status validate_x(husk_queue *queue, const husk_tensor *x, const husk_tensor *dx,
-                              const husk__scope *scope)
+static husk_status validate_x(husk_queue *queue, const husk_tensor *x, const husk_tensor *dx, const husk__scope *scope)
 {
     if (!x)
         return husk__reject(scope, "x", "is NULL, and there are no indices: MAX needs one of them");
@@ -130,8 +129,7 @@ husk_status husk_pool_backward(husk_queue *queue, const husk_pool_params *params
     if (status == HUSK_OK)
         status = husk__dtype_check(husk_queue_context(queue), dx->dtype, "dx", &scope);
     if (status == HUSK_OK && (given.accumulate & ~(uint32_t)HUSK_ACCUMULATE_ALL))
-        status = husk__reject(&scope, "params", "accumulate is %u, which has unknown bits",
-                              (unsigned)given.accumulate);
+        status = husk__reject(&scope, "params", "accumulate is %u, which has unknown bits", (unsigned)given.accumulate);
     if (status == HUSK_OK)
         status = husk__pool_resolve_dimensions(&given, dx, dimensions, &scope);
     if (status != HUSK_OK)
@@ -161,8 +159,8 @@ static husk_status prewarm(husk_queue *queue, const husk__scope *scope)
     status = husk_buffer_fill(queue, buffer, 0, 3 * 4 * 16 * 16 * sizeof(float), &zero, sizeof zero);
     const husk_tensor dx = husk_tensor_make(buffer, HUSK_F32, 4, shape);
     for (int i = 0; i < 2 && status == HUSK_OK; ++i) {
-        const husk_pool_params params = HUSK_POOL_PARAMS(.kind = i ? HUSK_POOL_AVG : HUSK_POOL_MAX, .window = {3, 3},
-                                                         .stride = {2, 2});
+        const husk_pool_params params =
+            HUSK_POOL_PARAMS(.kind = i ? HUSK_POOL_AVG : HUSK_POOL_MAX, .window = {3, 3}, .stride = {2, 2});
         dimension dimensions[3];
         int64_t out[HUSK_MAX_RANK];
         status = husk__pool_resolve_dimensions(&params, &dx, dimensions, scope);

@@ -154,8 +154,8 @@ static husk__arg *write_problem(const problem *what, const arguments *given, con
     return write_strides(own->indices_strides, end);
 }
 
-static husk_status run_units(const husk_plan *plan, husk_queue *queue, const void *given,
-                             const husk__scratch *scratch, const husk__scope *scope)
+static husk_status run_units(const husk_plan *plan, husk_queue *queue, const void *given, const husk__scratch *scratch,
+                             const husk__scope *scope)
 {
     const problem *what = plan->problem;
     const launch *own = plan->state;
@@ -443,8 +443,7 @@ enum { GPU_GROUPS_PER_UNIT = 64 };
 static bool supports_direct(const husk__candidate *candidate, char reason[HUSK__REASON_CAPACITY])
 {
     const uint64_t items = (uint64_t)candidate->configuration->values[0];
-    return items <= candidate->traits->work_group ||
-           refuse(reason, "needs larger work-groups than the device has");
+    return items <= candidate->traits->work_group || refuse(reason, "needs larger work-groups than the device has");
 }
 
 // Larger work-groups where the device has them.
@@ -467,8 +466,8 @@ static husk_status prepare_direct(husk_plan *plan, const husk__scope *scope)
     return HUSK_OK;
 }
 
-static husk_status run_direct(const husk_plan *plan, husk_queue *queue, const void *given,
-                              const husk__scratch *scratch, const husk__scope *scope)
+static husk_status run_direct(const husk_plan *plan, husk_queue *queue, const void *given, const husk__scratch *scratch,
+                              const husk__scope *scope)
 {
     const problem *what = plan->problem;
     const launch *state = plan->state;

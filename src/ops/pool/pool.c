@@ -23,8 +23,8 @@ const husk__op husk__op_pool = {
 
 // ---- the public calls ----
 
-husk_status husk_pool_output_shape(const husk_pool_params *params, const husk_tensor *x,
-                                   int64_t shape[HUSK_MAX_RANK], husk_error *error)
+husk_status husk_pool_output_shape(const husk_pool_params *params, const husk_tensor *x, int64_t shape[HUSK_MAX_RANK],
+                                   husk_error *error)
 {
     const husk__scope scope = {"husk_pool_output_shape", error};
     husk_pool_params own;
@@ -57,8 +57,7 @@ static husk_status validate_indices(husk_queue *queue, const husk_pool_params *p
         if (!husk__mul_i64(positions, x->shape[d], &positions))
             positions = INT64_MAX;
     if (status == HUSK_OK && indices->dtype == HUSK_I32 && positions > INT32_MAX)
-        status = husk__reject(scope, "indices", "is i32, which cannot number x's %lld positions",
-                              (long long)positions);
+        status = husk__reject(scope, "indices", "is i32, which cannot number x's %lld positions", (long long)positions);
     return status;
 }
 
@@ -84,8 +83,8 @@ static husk_status validate(husk_queue *queue, const husk_pool_params *params, c
     return status;
 }
 
-husk_status husk_pool(husk_queue *queue, const husk_pool_params *params, const husk_tensor *x,
-                      const husk_tensor *y, const husk_tensor *indices)
+husk_status husk_pool(husk_queue *queue, const husk_pool_params *params, const husk_tensor *x, const husk_tensor *y,
+                      const husk_tensor *indices)
 {
     husk__scope scope;
     husk_pool_params given;

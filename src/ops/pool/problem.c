@@ -12,8 +12,7 @@ typedef husk__pool_dimension dimension;
 
 // ---- one space dimension's options ----
 
-static husk_status resolve_options(const husk_pool_params *params, int d, dimension *own,
-                                   const husk__scope *scope)
+static husk_status resolve_options(const husk_pool_params *params, int d, dimension *own, const husk__scope *scope)
 {
     own->window = params->window[d];
     own->stride = params->stride[d] ? params->stride[d] : params->window[d];
@@ -21,28 +20,23 @@ static husk_status resolve_options(const husk_pool_params *params, int d, dimens
     own->dilation = params->dilation[d] ? params->dilation[d] : 1;
     if (params->global) {
         if (own->window || own->stride || own->pad || params->pad_end_extra[d] || params->dilation[d])
-            return husk__reject(
-                scope, "params",
-                "global is set, so window, stride, pad, pad_end_extra and dilation must be 0");
+            return husk__reject(scope, "params",
+                                "global is set, so window, stride, pad, pad_end_extra and dilation must be 0");
         own->window = own->in;
         own->stride = 1;
         return HUSK_OK;
     }
     if (own->window < 1)
-        return husk__reject(scope, "params", "window[%d] is %lld, must be at least 1", d,
-                            (long long)own->window);
+        return husk__reject(scope, "params", "window[%d] is %lld, must be at least 1", d, (long long)own->window);
     if (own->stride < 1)
-        return husk__reject(scope, "params", "stride[%d] is %lld, must not be negative", d,
-                            (long long)own->stride);
+        return husk__reject(scope, "params", "stride[%d] is %lld, must not be negative", d, (long long)own->stride);
     if (own->dilation < 1)
-        return husk__reject(scope, "params", "dilation[%d] is %lld, must not be negative", d,
-                            (long long)own->dilation);
+        return husk__reject(scope, "params", "dilation[%d] is %lld, must not be negative", d, (long long)own->dilation);
     if (own->pad < 0)
         return husk__reject(scope, "params", "pad[%d] is %lld, must not be negative", d, (long long)own->pad);
     if (!husk__add_i64(own->pad, params->pad_end_extra[d], &own->pad_end) || own->pad_end < 0)
-        return husk__reject(scope, "params",
-                            "pad_end_extra[%d] is %lld, which makes %lld of pad no number from 0 on", d,
-                            (long long)params->pad_end_extra[d], (long long)own->pad);
+        return husk__reject(scope, "params", "pad_end_extra[%d] is %lld, which makes %lld of pad no number from 0 on",
+                            d, (long long)params->pad_end_extra[d], (long long)own->pad);
     return HUSK_OK;
 }
 
@@ -52,8 +46,7 @@ static int64_t divide_down(int64_t a, int64_t b)
     return a / b - (a % b < 0);
 }
 
-static husk_status resolve_dimension(const husk_pool_params *params, int d, dimension *own,
-                                     const husk__scope *scope)
+static husk_status resolve_dimension(const husk_pool_params *params, int d, dimension *own, const husk__scope *scope)
 {
     husk_status status = resolve_options(params, d, own, scope);
     if (status != HUSK_OK)
@@ -78,10 +71,9 @@ static husk_status resolve_dimension(const husk_pool_params *params, int d, dime
     if (params->ceil_mode && (own->out - 1) * own->stride >= own->in + own->pad)
         --own->out;
     if (own->out < 1)
-        return husk__reject(
-            scope, "params",
-            "window[%d] reaches over %lld elements, x and its padding have %lld in that dimension", d,
-            (long long)extent, (long long)(own->in + own->pad + own->pad_end));
+        return husk__reject(scope, "params",
+                            "window[%d] reaches over %lld elements, x and its padding have %lld in that dimension", d,
+                            (long long)extent, (long long)(own->in + own->pad + own->pad_end));
     return HUSK_OK;
 }
 
@@ -101,8 +93,8 @@ husk_status husk__pool_check_params(const husk_pool_params *given, husk_pool_par
 }
 
 // Dimensions before those that x has stay as a window of one element leaves them.
-husk_status husk__pool_resolve_dimensions(const husk_pool_params *params, const husk_tensor *x,
-                                          dimension dimensions[3], const husk__scope *scope)
+husk_status husk__pool_resolve_dimensions(const husk_pool_params *params, const husk_tensor *x, dimension dimensions[3],
+                                          const husk__scope *scope)
 {
     const int32_t space = x->rank - 2;
     for (int32_t i = 0; i < 3; ++i) {
@@ -158,8 +150,8 @@ static void write_strides(const husk_tensor *tensor, int64_t strides[5])
 
 static bool is_spanned(const husk__pool_problem *own, int d)
 {
-    return own->out[d] == 1 && own->window[d] == own->in[d] && own->pad[d] == 0 &&
-           own->limit[d] == own->in[d] && own->dilation[d] == 1;
+    return own->out[d] == 1 && own->window[d] == own->in[d] && own->pad[d] == 0 && own->limit[d] == own->in[d] &&
+           own->dilation[d] == 1;
 }
 
 // A dimension that windows span whole and that continues the width's memory becomes part of the width.
@@ -170,8 +162,7 @@ static void merge_spanned(husk__pool_problem *own)
         const int64_t merged = own->in[d] * own->in[POOL_W];
         if (own->in[d] == 1 && is_spanned(own, d))
             continue;
-        const bool continues =
-            own->in[POOL_W] == 1 || own->x_strides[2 + d] == own->in[POOL_W] * own->x_strides[4];
+        const bool continues = own->in[POOL_W] == 1 || own->x_strides[2 + d] == own->in[POOL_W] * own->x_strides[4];
         if (!is_spanned(own, d) || !is_spanned(own, POOL_W) || !continues || merged > HUSK__POOL_LARGEST)
             return;
         if (own->in[POOL_W] == 1)

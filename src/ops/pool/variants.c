@@ -133,8 +133,8 @@ static husk__arg *write_problem(const husk_plan *plan, const husk__pool_argument
     return write_strides(own->indices_strides, end);
 }
 
-static husk_status run_units(const husk_plan *plan, husk_queue *queue, const void *given,
-                             const husk__scratch *scratch, const husk__scope *scope)
+static husk_status run_units(const husk_plan *plan, husk_queue *queue, const void *given, const husk__scratch *scratch,
+                             const husk__scope *scope)
 {
     const launch *own = plan->state;
     husk__arg list[POOL_ARGUMENTS + 3];
@@ -166,8 +166,8 @@ static bool supports_planes(const husk__candidate *candidate, char reason[HUSK__
     if (own->window[POOL_W] < 1 || planes_span(own, 1, lanes_of(candidate->traits)) > PLANES_ROW)
         return refuse(reason, "the window is too wide");
     // Sums are formed one after another here, which is exact enough for small windows only.
-    if (own->kind == HUSK_POOL_AVG && (own->window[POOL_W] > PLANES_LARGEST_SUM ||
-                                       own->window[POOL_D] * own->window[POOL_H] > PLANES_LARGEST_SUM))
+    if (own->kind == HUSK_POOL_AVG &&
+        (own->window[POOL_W] > PLANES_LARGEST_SUM || own->window[POOL_D] * own->window[POOL_H] > PLANES_LARGEST_SUM))
         return refuse(reason, "the window is too large for simple sums");
     return positions_fit(own) || refuse(reason, "x has too many positions");
 }
@@ -269,8 +269,7 @@ static husk_status prepare_channels(husk_plan *plan, const husk__scope *scope)
     launch *state;
     husk_status status = prepare(plan, "channels", &state, scope);
     if (status == HUSK_OK)
-        share_out(state, plan, channels_units(plan->problem, traits),
-                  channels_unit_cost(plan->problem, traits));
+        share_out(state, plan, channels_units(plan->problem, traits), channels_unit_cost(plan->problem, traits));
     return status;
 }
 
@@ -343,8 +342,7 @@ enum { GPU_GROUPS_PER_UNIT = 64 };
 static bool supports_direct(const husk__candidate *candidate, char reason[HUSK__REASON_CAPACITY])
 {
     const uint64_t items = (uint64_t)candidate->configuration->values[0];
-    return items <= candidate->traits->work_group ||
-           refuse(reason, "needs larger work-groups than the device has");
+    return items <= candidate->traits->work_group || refuse(reason, "needs larger work-groups than the device has");
 }
 
 // Larger work-groups where the device has them.
@@ -366,8 +364,8 @@ static husk_status prepare_direct(husk_plan *plan, const husk__scope *scope)
     return HUSK_OK;
 }
 
-static husk_status run_direct(const husk_plan *plan, husk_queue *queue, const void *given,
-                              const husk__scratch *scratch, const husk__scope *scope)
+static husk_status run_direct(const husk_plan *plan, husk_queue *queue, const void *given, const husk__scratch *scratch,
+                              const husk__scope *scope)
 {
     const problem *own = plan->problem;
     const launch *state = plan->state;

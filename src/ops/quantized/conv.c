@@ -198,9 +198,9 @@ static void keep(const husk_tensor *tensor, bool *has, husk_tensor *out)
 }
 
 // Every argument but memory and the values of a run.
-static husk_status resolve(const husk_quantized_conv_params *params, const husk_tensor *x,
-                           const husk_tensor *w, const husk_tensor *w_scale, const husk_tensor *bias,
-                           const husk_tensor *y, problem *own, husk__wish *wish, const husk__scope *scope)
+static husk_status resolve(const husk_quantized_conv_params *params, const husk_tensor *x, const husk_tensor *w,
+                           const husk_tensor *w_scale, const husk_tensor *bias, const husk_tensor *y, problem *own,
+                           husk__wish *wish, const husk__scope *scope)
 {
     husk_conv_params given;
     memset(own, 0, sizeof *own);
@@ -214,11 +214,10 @@ static husk_status resolve(const husk_quantized_conv_params *params, const husk_
     if (status == HUSK_OK)
         status = check_shapes(&given, x, w, y, scope);
     if (status == HUSK_OK)
-        status = husk__products_check_activation(given.activation, given.activation_slope, y->dtype,
-                                                 &own->products, scope);
+        status =
+            husk__products_check_activation(given.activation, given.activation_slope, y->dtype, &own->products, scope);
     if (status == HUSK_OK)
-        status = husk__products_check_channels(w_scale, "w_scale", bias, y, "y", w->shape[0], &own->products,
-                                               scope);
+        status = husk__products_check_channels(w_scale, "w_scale", bias, y, "y", w->shape[0], &own->products, scope);
     if (status == HUSK_OK)
         status = husk__tensor_check_distinct(y, "y", scope);
     if (status != HUSK_OK)
@@ -248,18 +247,17 @@ static husk_status resolve(const husk_quantized_conv_params *params, const husk_
 }
 
 // The memory behind the arguments, and the values.
-static husk_status bind(const problem *own, husk_queue *queue, arguments *run,
-                        const husk_quantization *x_quantization, const husk_quantization *y_quantization,
-                        const husk__scope *scope)
+static husk_status bind(const problem *own, husk_queue *queue, arguments *run, const husk_quantization *x_quantization,
+                        const husk_quantization *y_quantization, const husk__scope *scope)
 {
     const bool is_quantized = own->y.dtype == HUSK_I8 || own->y.dtype == HUSK_U8;
     const husk_tensor *const tensors[] = {run->x, run->w->packed ? NULL : run->w, run->w_scale, run->bias};
     static const char *const names[] = {"x", "w", "w_scale", "bias"};
-    husk_status status = husk__products_check_quantization(x_quantization, "x_quantization", own->x.dtype,
-                                                           true, &run->x_quantization, scope);
+    husk_status status = husk__products_check_quantization(x_quantization, "x_quantization", own->x.dtype, true,
+                                                           &run->x_quantization, scope);
     if (status == HUSK_OK)
-        status = husk__products_check_quantization(y_quantization, "y_quantization", own->y.dtype,
-                                                   is_quantized, &run->y_quantization, scope);
+        status = husk__products_check_quantization(y_quantization, "y_quantization", own->y.dtype, is_quantized,
+                                                   &run->y_quantization, scope);
     for (int i = 0; i < 4 && status == HUSK_OK; ++i)
         if (tensors[i])
             status = husk__tensor_bind(queue, tensors[i], names[i], scope);
@@ -278,10 +276,10 @@ static bool is_empty(const problem *own)
 
 // ---- the calls ----
 
-husk_status husk_quantized_conv(husk_queue *queue, const husk_quantized_conv_params *params,
-                                const husk_tensor *x, const husk_quantization *x_quantization,
-                                const husk_tensor *w, const husk_tensor *w_scale, const husk_tensor *bias,
-                                const husk_tensor *y, const husk_quantization *y_quantization)
+husk_status husk_quantized_conv(husk_queue *queue, const husk_quantized_conv_params *params, const husk_tensor *x,
+                                const husk_quantization *x_quantization, const husk_tensor *w,
+                                const husk_tensor *w_scale, const husk_tensor *bias, const husk_tensor *y,
+                                const husk_quantization *y_quantization)
 {
     husk__scope scope;
     problem own;
@@ -311,9 +309,9 @@ husk_status husk_quantized_conv(husk_queue *queue, const husk_quantized_conv_par
 }
 
 husk_status husk_quantized_conv_plan_create(husk_context *context, const husk_quantized_conv_params *params,
-                                            const husk_tensor *x, const husk_tensor *w,
-                                            const husk_tensor *w_scale, const husk_tensor *bias,
-                                            const husk_tensor *y, husk_plan **plan, husk_error *error)
+                                            const husk_tensor *x, const husk_tensor *w, const husk_tensor *w_scale,
+                                            const husk_tensor *bias, const husk_tensor *y, husk_plan **plan,
+                                            husk_error *error)
 {
     husk__scope scope;
     problem own;
@@ -339,13 +337,12 @@ husk_status husk_quantized_conv_plan_create(husk_context *context, const husk_qu
     return status;
 }
 
-static husk_status check_optional(const husk_tensor *planned, bool has, const husk_tensor *given,
-                                  const char *argument, const husk__scope *scope)
+static husk_status check_optional(const husk_tensor *planned, bool has, const husk_tensor *given, const char *argument,
+                                  const husk__scope *scope)
 {
     if (has != (given != NULL))
         return husk__reject(scope, argument,
-                            has ? "is NULL, the plan was made for one"
-                                : "is given, the plan was made for none");
+                            has ? "is NULL, the plan was made for one" : "is given, the plan was made for none");
     if (given && given->packed)
         return husk__reject(scope, argument, "is packed; only w may be");
     return given ? husk__plan_check_tensor(planned, given, argument, scope) : HUSK_OK;
@@ -378,8 +375,8 @@ static husk_status check_run(const husk_plan *plan, const arguments *run, const 
 
 husk_status husk_quantized_conv_plan_run(husk_plan *plan, husk_queue *queue, const husk_tensor *x,
                                          const husk_quantization *x_quantization, const husk_tensor *w,
-                                         const husk_tensor *w_scale, const husk_tensor *bias,
-                                         const husk_tensor *y, const husk_quantization *y_quantization)
+                                         const husk_tensor *w_scale, const husk_tensor *bias, const husk_tensor *y,
+                                         const husk_quantization *y_quantization)
 {
     husk__scope scope;
     arguments run = {.x = x, .w = w, .w_scale = w_scale, .bias = bias, .y = y};
@@ -442,8 +439,7 @@ static husk_status prewarm(husk_queue *queue, const husk__scope *scope)
         return status;
     const husk_conv_params params = HUSK_CONV_PARAMS(.pad = {1, 1});
     const husk_tensor x = husk_tensor_make_channels_last(buffer, HUSK_I8, 4, x_shape);
-    husk_tensor w = husk_tensor_make(buffer, HUSK_I8, 4, w_shape),
-                scale = husk_tensor_make(buffer, HUSK_F32, 1, one);
+    husk_tensor w = husk_tensor_make(buffer, HUSK_I8, 4, w_shape), scale = husk_tensor_make(buffer, HUSK_F32, 1, one);
     husk_tensor y = husk_tensor_make_channels_last(buffer, HUSK_F32, 4, x_shape);
     w.offset = 1024;
     scale.offset = 1024;

@@ -122,8 +122,8 @@ static husk_status prepare(husk_plan *plan, const husk__scope *scope)
     divide(own, husk_context_traits(plan->context), made);
     status = husk__products_kernel(plan, &own->products, file, "husk_quantized_conv_depthwise", &made->multiply, scope);
     if (status == HUSK_OK)
-        status = husk__products_kernel(plan, &own->products, file, "husk_quantized_conv_depthwise_pack", &made->pack,
-                                       scope);
+        status =
+            husk__products_kernel(plan, &own->products, file, "husk_quantized_conv_depthwise_pack", &made->pack, scope);
     if (status == HUSK_OK && is_laid_out(own))
         status = husk__products_kernel(plan, &own->products, file, "husk_quantized_conv_depthwise_lay_out",
                                        &made->lay_out, scope);
@@ -220,7 +220,7 @@ static husk_status run(const husk_plan *plan, husk_queue *queue, const void *unt
 
 static const husk__configuration menu[] = {
     {"quads", "-DDOT_QUADS", {QUADS}}, // AVX-512 VNNI
-    {"pairs", "", {PAIRS}},            // x86
+    {"pairs", "", {PAIRS}}, // x86
     {"plain", "-DDOT_PLAIN", {PLAIN}},
 };
 

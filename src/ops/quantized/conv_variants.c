@@ -43,16 +43,16 @@ static husk_status prepare_gemm(husk_plan *plan, const husk__scope *scope)
     return husk__products_prepare(plan, &((const problem *)plan->problem)->products, &kernels, scope);
 }
 
-static husk_status run_gemm(const husk_plan *plan, husk_queue *queue, const void *untyped,
-                            const husk__scratch *scratch, const husk__scope *scope)
+static husk_status run_gemm(const husk_plan *plan, husk_queue *queue, const void *untyped, const husk__scratch *scratch,
+                            const husk__scope *scope)
 {
     const problem *own = plan->problem;
     const arguments *given = untyped;
     husk__products products = own->products;
     if (!own->is_direct && image_bytes(own) > 0) {
         const husk__kernel *kernel;
-        husk_status status = husk__products_kernel(plan, &own->products, kernels.file, "husk_quantized_conv_lay_out",
-                                                   &kernel, scope);
+        husk_status status =
+            husk__products_kernel(plan, &own->products, kernels.file, "husk_quantized_conv_lay_out", &kernel, scope);
         if (status == HUSK_OK)
             status = husk__quantized_conv_lay_out(plan, kernel, queue, given, scratch, scope);
         if (status != HUSK_OK)
@@ -81,8 +81,8 @@ husk_status husk__quantized_conv_pack(const husk_plan *plan, husk_queue *queue, 
     husk__quantized_conv_strides(w, strides);
     husk__quantized_conv_set_weights(&products, strides, own->filters);
     husk__quantized_conv_packed_key(own, &key);
-    husk_status status = husk__packed_create(plan, husk__products_panel_bytes(&products, &candidate), &own->w,
-                                             &key, packed, scope);
+    husk_status status =
+        husk__packed_create(plan, husk__products_panel_bytes(&products, &candidate), &own->w, &key, packed, scope);
     if (status != HUSK_OK || products.n == 0)
         return status;
     const husk__arg to = HUSK__ARG_BUFFER((*packed)->buffer, 0, 4);
@@ -148,8 +148,8 @@ static husk_status prepare_grid(husk_plan *plan, const husk__scope *scope)
     const int64_t items = plan->configuration->values[0];
     const int64_t most = GRID_GROUPS_PER_UNIT * (int64_t)husk_context_traits(plan->context)->compute_units;
     state->total = husk__tensor_count(&own->y);
-    state->range = (husk__range){{(size_t)husk__min_i64(husk__divide_up(state->total, items), most), 1, 1},
-                                 {(size_t)items, 1, 1}};
+    state->range =
+        (husk__range){{(size_t)husk__min_i64(husk__divide_up(state->total, items), most), 1, 1}, {(size_t)items, 1, 1}};
     char options[128];
     snprintf(options, sizeof options, "%s %s%s",
              husk__dtype_option(dtype == HUSK_F16 || dtype == HUSK_BF16 ? dtype : HUSK_F32),
@@ -165,8 +165,8 @@ static husk__arg *write_strides(const int64_t strides[5], husk__arg *end)
     return end;
 }
 
-static husk_status run_grid(const husk_plan *plan, husk_queue *queue, const void *untyped,
-                            const husk__scratch *scratch, const husk__scope *scope)
+static husk_status run_grid(const husk_plan *plan, husk_queue *queue, const void *untyped, const husk__scratch *scratch,
+                            const husk__scope *scope)
 {
     const grid_state *state = plan->state;
     const problem *own = plan->problem;

@@ -29,7 +29,9 @@ static void classify(const void *untyped, husk__text *text)
 {
     const problem *own = untyped;
     husk__text_format(text, " %s %s b=%s", husk_dtype_name(own->a.dtype), husk_dtype_name(own->c.dtype),
-                      own->b_is_packed ? "packed" : own->products.b_column == 1 ? "rows" : "columns");
+                      own->b_is_packed              ? "packed"
+                      : own->products.b_column == 1 ? "rows"
+                                                    : "columns");
     husk__class_size(text, "batch", own->products.groups);
     husk__class_size(text, "m", own->products.m);
     husk__class_size(text, "n", own->products.n);
@@ -93,8 +95,8 @@ static husk_status pack_panels(const husk_plan *plan, husk_queue *queue, const h
     products.b_column = plain.strides[1];
     husk__quantized_gemm_packed_key(own, &key);
     const bool is_amx = plan->variant == &husk__quantized_gemm_amx;
-    const uint64_t bytes = is_amx ? husk__quantized_gemm_amx_bytes(&products)
-                                  : husk__products_panel_bytes(&products, &candidate);
+    const uint64_t bytes =
+        is_amx ? husk__quantized_gemm_amx_bytes(&products) : husk__products_panel_bytes(&products, &candidate);
     husk_status status = husk__packed_create(plan, bytes, &own->b, &key, packed, scope);
     if (status != HUSK_OK || products.n == 0)
         return status;
@@ -124,7 +126,7 @@ static const husk__variant packed_variant = {
 static husk_status prewarm(husk_queue *queue, const husk__scope *scope);
 
 static const husk__variant *const variants[] = {&husk__quantized_gemm_amx, &packed_variant, &husk__quantized_gemm_tiled,
-                                               &husk__quantized_gemm_matrix, NULL};
+                                                &husk__quantized_gemm_matrix, NULL};
 
 const husk__op husk__op_quantized_gemm = {
     .name = "quantized_gemm",
@@ -258,8 +260,8 @@ static husk_status resolve(const husk_quantized_gemm_params *params, const husk_
     if (status == HUSK_OK)
         status = check_sizes(own, scope);
     if (status == HUSK_OK)
-        status = husk__products_check_activation(given.activation, given.activation_slope, c->dtype, &own->products,
-                                                 scope);
+        status =
+            husk__products_check_activation(given.activation, given.activation_slope, c->dtype, &own->products, scope);
     if (status == HUSK_OK)
         status = husk__products_check_channels(b_scale, "b_scale", bias, c, "c", own->b.shape[own->b.rank - 1],
                                                &own->products, scope);
@@ -372,8 +374,8 @@ static husk_status check_optional(const husk_tensor *planned, bool has, const hu
                                   const husk__scope *scope)
 {
     if (has != (given != NULL))
-        return husk__reject(scope, argument, has ? "is NULL, the plan was made for one"
-                                                 : "is given, the plan was made for none");
+        return husk__reject(scope, argument,
+                            has ? "is NULL, the plan was made for one" : "is given, the plan was made for none");
     if (given && given->packed)
         return husk__reject(scope, argument, "is packed; only b may be");
     return given ? husk__plan_check_tensor(planned, given, argument, scope) : HUSK_OK;
@@ -464,8 +466,7 @@ static husk_status prewarm(husk_queue *queue, const husk__scope *scope)
     enum { SIZE = 64 };
     const int64_t shape[] = {SIZE, SIZE}, one[] = {1};
     husk_buffer *buffer = NULL;
-    husk_status status =
-        husk_buffer_create(husk_queue_context(queue), 8 * SIZE * SIZE, &buffer, scope->error);
+    husk_status status = husk_buffer_create(husk_queue_context(queue), 8 * SIZE * SIZE, &buffer, scope->error);
     if (status != HUSK_OK)
         return status;
     const husk_tensor a = husk_tensor_make(buffer, HUSK_I8, 2, shape);

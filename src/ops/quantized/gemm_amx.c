@@ -164,8 +164,7 @@ static husk_status kernel_of(const husk_plan *plan, const husk__text *engine, co
 static husk_status prepare(husk_plan *plan, const husk__scope *scope)
 {
     const husk__products *own = &((const problem *)plan->problem)->products;
-    const husk__candidate candidate = {plan->problem, husk_context_traits(plan->context), plan->configuration,
-                                       false};
+    const husk__candidate candidate = {plan->problem, husk_context_traits(plan->context), plan->configuration, false};
     const husk__engine *engine;
     husk__product product;
     husk__text options = {0};
@@ -192,8 +191,8 @@ static husk_status launch_pack(const husk_plan *plan, husk_queue *queue, const h
                                const husk_tensor *b, const husk__arg *to, const husk__scope *scope)
 {
     const amx_state *state = plan->state;
-    const husk__range range = {
-        {(size_t)husk__divide_up(own->n, BLOCK * PACKED_AT_ONCE), (size_t)own->b_groups, 1}, {1, 1, 1}};
+    const husk__range range = {{(size_t)husk__divide_up(own->n, BLOCK * PACKED_AT_ONCE), (size_t)own->b_groups, 1},
+                               {1, 1, 1}};
     return HUSK__LAUNCH(queue, state->pack, &range, scope, HUSK__ARG_TENSOR(b), HUSK__ARG_I64(own->b_strides[3]),
                         HUSK__ARG_I64(own->b_column), HUSK__ARG_I64(own->b_group), *to, HUSK__ARG_I32(own->n),
                         HUSK__ARG_I32(own->k));

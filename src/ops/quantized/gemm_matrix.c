@@ -31,8 +31,8 @@ static bool supports(const husk__candidate *candidate, char reason[HUSK__REASON_
         snprintf(reason, HUSK__REASON_CAPACITY, "it takes B as it is");
         return false;
     }
-    const husk__engine *engine = husk__engine_claimed(HUSK__ENGINE_FRAGMENTS, candidate->traits, own->products.a_dtype,
-                                                      HUSK_PRECISION_HIGHEST);
+    const husk__engine *engine =
+        husk__engine_claimed(HUSK__ENGINE_FRAGMENTS, candidate->traits, own->products.a_dtype, HUSK_PRECISION_HIGHEST);
     if (!engine) {
         snprintf(reason, HUSK__REASON_CAPACITY, "no matrix engine for %s on this device",
                  husk_dtype_name(own->products.a_dtype));
@@ -68,11 +68,10 @@ static husk_status prepare(husk_plan *plan, const husk__scope *scope)
     husk__text_format(&options, "%s %s", husk__dtype_option(is_narrow ? p->c_dtype : HUSK_F32),
                       p->activation_is_smooth ? "-DACT_SMOOTH " : "");
     const int32_t tile = plan->configuration->values[TILE];
-    husk_status status = husk__engine_configure(plan, p->a_dtype, HUSK_PRECISION_HIGHEST, tile, p->k, &options,
-                                                &state->items, scope);
+    husk_status status =
+        husk__engine_configure(plan, p->a_dtype, HUSK_PRECISION_HIGHEST, tile, p->k, &options, &state->items, scope);
     // Tiles reach up to a tile beyond the matrix before they are cut off.
-    if (husk__needs_index_64(plan->context,
-                             husk__max_i64(husk__tensor_last(&own->a), husk__tensor_last(&own->b))))
+    if (husk__needs_index_64(plan->context, husk__max_i64(husk__tensor_last(&own->a), husk__tensor_last(&own->b))))
         husk__text_format(&options, " -DINDEX_64");
     if (status == HUSK_OK && options.failed)
         status = husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan");

@@ -25,8 +25,7 @@ static bool supports(const husk__candidate *candidate, char reason[HUSK__REASON_
     }
     if (!husk__products_supports(&own->products, reason))
         return false;
-    snprintf(reason, HUSK__REASON_CAPACITY, "needs work-groups of %d and %d bytes of local memory", ITEMS,
-             LOCAL_BYTES);
+    snprintf(reason, HUSK__REASON_CAPACITY, "needs work-groups of %d and %d bytes of local memory", ITEMS, LOCAL_BYTES);
     return candidate->traits->work_group >= ITEMS && candidate->traits->local_memory >= LOCAL_BYTES;
 }
 
@@ -74,8 +73,8 @@ static husk_status run(const husk_plan *plan, husk_queue *queue, const void *unt
     *end++ = HUSK__ARG_I32(own->m);
     *end++ = HUSK__ARG_I32(own->n);
     *end++ = HUSK__ARG_I32(own->k);
-    end = husk__products_write_finish(own, given->b_scale, given->bias, &given->a_quantization,
-                                      &given->c_quantization, end);
+    end = husk__products_write_finish(own, given->b_scale, given->bias, &given->a_quantization, &given->c_quantization,
+                                      end);
     const int64_t tiles = husk__divide_up(own->n, TILE) * husk__divide_up(own->m, TILE) * own->groups;
     const husk__range range = {{(size_t)tiles, 1, 1}, {ITEMS, 1, 1}};
     return husk__launch(queue, state->kernel, &range, list, (size_t)(end - list), scope);

@@ -82,9 +82,8 @@ static division divide(const husk__products *own, const husk__candidate *candida
     int64_t wanted = 1;
     if (products >= FEW_PRODUCTS) {
         const double most = products / LEAST_A_GROUP;
-        wanted = most < (double)units                       ? units
-                 : most > (double)(GROUPS_PER_UNIT * units) ? GROUPS_PER_UNIT * units
-                                                            : (int64_t)most;
+        wanted = most<(double)units ? units : most>(double)(GROUPS_PER_UNIT * units) ? GROUPS_PER_UNIT * units
+                                                                                     : (int64_t)most;
         wanted = husk__round_up(husk__divide_up(wanted, own->groups), own->groups >= units ? 1 : units);
     }
     division d;
@@ -111,8 +110,7 @@ static bool is_nothing(const husk__products *own)
     return own->groups == 0 || own->m == 0 || own->n == 0;
 }
 
-uint64_t husk__products_workspace(const husk__products *own, const husk__candidate *candidate,
-                                  bool b_is_packed)
+uint64_t husk__products_workspace(const husk__products *own, const husk__candidate *candidate, bool b_is_packed)
 {
     if (is_nothing(own))
         return 0;
@@ -139,8 +137,8 @@ double husk__products_cost(const husk__products *own, const husk__candidate *can
     const division d = divide(own, candidate);
     const int64_t groups = own->groups * d.row_parts * d.panel_parts;
     const double rows = (double)husk__min_i64(d.group_rows, husk__round_up(own->m, 4));
-    const double columns = (double)husk__min_i64(d.group_panels * tile_columns(candidate),
-                                                 husk__round_up(own->n, 2 * width));
+    const double columns =
+        (double)husk__min_i64(d.group_panels * tile_columns(candidate), husk__round_up(own->n, 2 * width));
     const double group = rows * columns * ((double)quads_of(own) + 4) / ((double)width * rate) * cycle;
     return group * (double)husk__divide_up(groups, units) + (groups > 1 && units > 1 ? wake : 0.0);
 }
@@ -156,8 +154,8 @@ static husk__candidate candidate_of(const husk_plan *plan)
     return (husk__candidate){plan->problem, husk_context_traits(plan->context), plan->configuration, false};
 }
 
-husk_status husk__products_kernel(const husk_plan *plan, const husk__products *own, const char *file,
-                                  const char *name, const husk__kernel **kernel, const husk__scope *scope)
+husk_status husk__products_kernel(const husk_plan *plan, const husk__products *own, const char *file, const char *name,
+                                  const husk__kernel **kernel, const husk__scope *scope)
 {
     const bool is_narrow = own->c_dtype == HUSK_F16 || own->c_dtype == HUSK_BF16;
     char options[160];
@@ -175,8 +173,8 @@ husk_status husk__products_ask_quads(husk_context *context, const husk__scope *s
     return husk__fail(scope, HUSK_UNSUPPORTED, "the device has no instruction for four products of bytes");
 }
 
-husk_status husk__products_prepare(husk_plan *plan, const husk__products *own,
-                                   const husk__products_kernels *kernels, const husk__scope *scope)
+husk_status husk__products_prepare(husk_plan *plan, const husk__products *own, const husk__products_kernels *kernels,
+                                   const husk__scope *scope)
 {
     products_state *state = calloc(1, sizeof *state);
     plan->state = state; // freed with the plan
@@ -198,11 +196,10 @@ husk_status husk__products_pack(const husk_plan *plan, husk_queue *queue, const 
     const husk__candidate candidate = candidate_of(plan);
     const husk__range range = {{(size_t)panels_of(own, &candidate), (size_t)own->b_groups, 1}, {1, 1, 1}};
     return HUSK__LAUNCH(queue, state->pack, &range, scope, HUSK__ARG_TENSOR(b), HUSK__ARG_I64(own->b_group),
-                        HUSK__ARG_I32(own->b_steps[0]), HUSK__ARG_I32(own->b_steps[1]),
-                        HUSK__ARG_I32(own->b_steps[2]), HUSK__ARG_I32(own->b_steps[3]),
-                        HUSK__ARG_I64(own->b_strides[0]), HUSK__ARG_I64(own->b_strides[1]),
-                        HUSK__ARG_I64(own->b_strides[2]), HUSK__ARG_I64(own->b_strides[3]),
-                        HUSK__ARG_I64(own->b_column), HUSK__ARG_I32(own->n), *to);
+                        HUSK__ARG_I32(own->b_steps[0]), HUSK__ARG_I32(own->b_steps[1]), HUSK__ARG_I32(own->b_steps[2]),
+                        HUSK__ARG_I32(own->b_steps[3]), HUSK__ARG_I64(own->b_strides[0]),
+                        HUSK__ARG_I64(own->b_strides[1]), HUSK__ARG_I64(own->b_strides[2]),
+                        HUSK__ARG_I64(own->b_strides[3]), HUSK__ARG_I64(own->b_column), HUSK__ARG_I32(own->n), *to);
 }
 
 static int32_t kind_of(const husk__products *own)
@@ -212,9 +209,8 @@ static int32_t kind_of(const husk__products *own)
     return own->c_dtype == HUSK_I8 || own->c_dtype == HUSK_U8 ? OUTPUT_BYTES : OUTPUT_FLOATS;
 }
 
-husk__arg *husk__products_write_finish(const husk__products *own, const husk_tensor *b_scale,
-                                       const husk_tensor *bias, const husk_quantization *a,
-                                       const husk_quantization *c, husk__arg *end)
+husk__arg *husk__products_write_finish(const husk__products *own, const husk_tensor *b_scale, const husk_tensor *bias,
+                                       const husk_quantization *a, const husk_quantization *c, husk__arg *end)
 {
     *end++ = HUSK__ARG_I32(kind_of(own));
     *end++ = HUSK__ARG_I32(a->zero + (own->a_dtype == HUSK_I8 ? 128 : 0));
@@ -280,16 +276,15 @@ husk_status husk__products_run_all(const husk_plan *plan, husk_queue *queue, con
     *end++ = HUSK__ARG_I32(d.group_rows);
     *end++ = HUSK__ARG_I32(d.group_panels);
     *end++ = HUSK__ARG_I32(d.strip);
-    end = husk__products_write_finish(own, given->b_scale, given->bias, &given->a_quantization,
-                                      &given->c_quantization, end);
+    end = husk__products_write_finish(own, given->b_scale, given->bias, &given->a_quantization, &given->c_quantization,
+                                      end);
     const husk__range range = {{(size_t)d.panel_parts, (size_t)d.row_parts, (size_t)own->groups}, {1, 1, 1}};
     return husk__launch(queue, state->multiply, &range, list, (size_t)(end - list), scope);
 }
 
 // ---- arguments ----
 
-husk_status husk__products_check_byte(const husk_tensor *tensor, const char *argument,
-                                      const husk__scope *scope)
+husk_status husk__products_check_byte(const husk_tensor *tensor, const char *argument, const husk__scope *scope)
 {
     husk_status status = husk__tensor_check_plain(tensor, tensor ? tensor->dtype : HUSK_I8, argument, scope);
     if (status == HUSK_OK && tensor->dtype != HUSK_I8 && tensor->dtype != HUSK_U8)
@@ -302,19 +297,19 @@ husk_status husk__products_check_output(const husk_tensor *c, const char *argume
 {
     husk_status status = husk__tensor_check_plain(c, c ? c->dtype : HUSK_I32, argument, scope);
     if (status == HUSK_OK && (c->dtype == HUSK_F64 || c->dtype == HUSK_I64))
-        status = husk__fail(scope, HUSK_UNSUPPORTED, "%s: is %s; sums become i32, f32, f16, bf16, i8 or u8",
-                            argument, husk_dtype_name(c->dtype));
+        status = husk__fail(scope, HUSK_UNSUPPORTED, "%s: is %s; sums become i32, f32, f16, bf16, i8 or u8", argument,
+                            husk_dtype_name(c->dtype));
     return status;
 }
 
-husk_status husk__products_check_channels(const husk_tensor *b_scale, const char *scale_name,
-                                          const husk_tensor *bias, const husk_tensor *c, const char *c_name,
-                                          int64_t n, husk__products *own, const husk__scope *scope)
+husk_status husk__products_check_channels(const husk_tensor *b_scale, const char *scale_name, const husk_tensor *bias,
+                                          const husk_tensor *c, const char *c_name, int64_t n, husk__products *own,
+                                          const husk__scope *scope)
 {
     char text[HUSK__SHAPE_TEXT];
     if (c->dtype == HUSK_I32 && (b_scale || bias))
-        return husk__reject(scope, b_scale ? scale_name : "bias",
-                            "is given, but %s is i32: the sums as they are", c_name);
+        return husk__reject(scope, b_scale ? scale_name : "bias", "is given, but %s is i32: the sums as they are",
+                            c_name);
     if (c->dtype == HUSK_I32)
         return HUSK_OK;
     husk_status status = husk__tensor_check_plain(b_scale, HUSK_F32, scale_name, scope);
@@ -331,8 +326,7 @@ husk_status husk__products_check_channels(const husk_tensor *b_scale, const char
         return HUSK_OK;
     status = husk__tensor_check_plain(bias, HUSK_F32, "bias", scope);
     if (status == HUSK_OK && (bias->rank != 1 || bias->shape[0] != n))
-        status = husk__reject(scope, "bias", "is %s; it must be [%lld]", husk__shape_text(bias, text),
-                              (long long)n);
+        status = husk__reject(scope, "bias", "is %s; it must be [%lld]", husk__shape_text(bias, text), (long long)n);
     if (status != HUSK_OK) // its rank may be beyond its strides
         return status;
     plain = *bias;
@@ -341,15 +335,14 @@ husk_status husk__products_check_channels(const husk_tensor *b_scale, const char
     return HUSK_OK;
 }
 
-husk_status husk__products_check_activation(husk_act activation, float slope, husk_dtype c_dtype,
-                                            husk__products *own, const husk__scope *scope)
+husk_status husk__products_check_activation(husk_act activation, float slope, husk_dtype c_dtype, husk__products *own,
+                                            const husk__scope *scope)
 {
     const husk_status status = husk__epilogue_check(activation, slope, "activation_slope", scope);
     if (status != HUSK_OK)
         return status;
     if (c_dtype == HUSK_I32 && activation != HUSK_ACT_NONE)
-        return husk__reject(scope, "params",
-                            "there is an activation, but the output is i32: the sums as they are");
+        return husk__reject(scope, "params", "there is an activation, but the output is i32: the sums as they are");
     const husk__epilogue epilogue = husk__epilogue_resolve(activation, slope);
     own->activation = (int32_t)epilogue.activation;
     own->low = epilogue.low;
@@ -359,9 +352,8 @@ husk_status husk__products_check_activation(husk_act activation, float slope, hu
     return HUSK_OK;
 }
 
-husk_status husk__products_check_quantization(const husk_quantization *given, const char *argument,
-                                              husk_dtype dtype, bool is_wanted, husk_quantization *own,
-                                              const husk__scope *scope)
+husk_status husk__products_check_quantization(const husk_quantization *given, const char *argument, husk_dtype dtype,
+                                              bool is_wanted, husk_quantization *own, const husk__scope *scope)
 {
     const int32_t low = dtype == HUSK_I8 ? -128 : 0;
     *own = (husk_quantization){1.0f, 0};
@@ -371,8 +363,7 @@ husk_status husk__products_check_quantization(const husk_quantization *given, co
         return husk__reject(scope, argument, "is given, but the tensor is %s, which is not quantized",
                             husk_dtype_name(dtype));
     if (!isfinite(given->scale) || given->scale < 0.0f)
-        return husk__reject(scope, argument, "its scale is %g, which is no positive number",
-                            (double)given->scale);
+        return husk__reject(scope, argument, "its scale is %g, which is no positive number", (double)given->scale);
     if (given->zero < low || given->zero > low + 255)
         return husk__reject(scope, argument, "its zero is %d, which is no %s", (int)given->zero,
                             husk_dtype_name(dtype));

@@ -172,13 +172,13 @@ static husk_status prepare_grid(husk_plan *plan, const husk__scope *scope)
     own->walk = husk__walk_prepare(&walk);
     const int64_t items = plan->configuration->values[0];
     const int64_t most = GRID_GROUPS_PER_UNIT * (int64_t)husk_context_traits(plan->context)->compute_units;
-    own->range = (husk__range){{(size_t)husk__min_i64(husk__divide_up(own->total, items), most), 1, 1},
-                               {(size_t)items, 1, 1}};
+    own->range =
+        (husk__range){{(size_t)husk__min_i64(husk__divide_up(own->total, items), most), 1, 1}, {(size_t)items, 1, 1}};
     return get_kernel(plan, "grid", own, scope);
 }
 
-static husk_status run_grid(const husk_plan *plan, husk_queue *queue, const void *untyped,
-                            const husk__scratch *scratch, const husk__scope *scope)
+static husk_status run_grid(const husk_plan *plan, husk_queue *queue, const void *untyped, const husk__scratch *scratch,
+                            const husk__scope *scope)
 {
     const launch *own = plan->state;
     husk__arg list[SHARED_ARGS + 2 + HUSK__WALK_TENSORS + 1], *end = write_shared(plan->problem, untyped, list);
@@ -218,8 +218,8 @@ static husk_status check_bytes(const husk_tensor *tensor, const char *argument, 
 }
 
 // One number, or one for each channel.
-static husk_status check_channels(const husk_tensor *tensor, const char *argument, const husk_tensor *x,
-                                  int32_t axis, const husk__scope *scope)
+static husk_status check_channels(const husk_tensor *tensor, const char *argument, const husk_tensor *x, int32_t axis,
+                                  const husk__scope *scope)
 {
     char text[HUSK__SHAPE_TEXT];
     if (husk__tensor_count(tensor) == 1)
@@ -233,8 +233,8 @@ static husk_status check_channels(const husk_tensor *tensor, const char *argumen
     return HUSK_OK;
 }
 
-static husk_status validate(husk_queue *queue, const husk_quantize_params *params, bool is_back,
-                            const arguments *given, const husk__scope *scope)
+static husk_status validate(husk_queue *queue, const husk_quantize_params *params, bool is_back, const arguments *given,
+                            const husk__scope *scope)
 {
     const husk_tensor *x = given->x, *y = given->y, *scale = given->scale, *zero = given->zero;
     husk_status status = is_back ? check_bytes(x, "x", scope) : husk__tensor_check_float(x, "x", scope);
@@ -286,8 +286,8 @@ static husk_tensor along(const husk_tensor *tensor, const husk_tensor *x, int32_
     return made;
 }
 
-static husk_status enqueue(husk_queue *queue, const husk__quantize_operator *called,
-                           const husk_quantize_params *params, const arguments *given, const husk__scope *scope)
+static husk_status enqueue(husk_queue *queue, const husk__quantize_operator *called, const husk_quantize_params *params,
+                           const arguments *given, const husk__scope *scope)
 {
     problem own = {.is_back = called->is_back, .has_zero = given->zero != NULL};
     own.x = resolved(given->x);

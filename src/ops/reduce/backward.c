@@ -185,8 +185,8 @@ static husk_status prepare(husk_plan *plan, const char *file, const char *kernel
     return husk__kernel_get(plan->context, file, options, kernel, &own->kernel, scope);
 }
 
-static husk_status run_pairs(const launch *own, husk_queue *queue, const arguments *given,
-                             const husk__scratch *scratch, const husk__scope *scope)
+static husk_status run_pairs(const launch *own, husk_queue *queue, const arguments *given, const husk__scratch *scratch,
+                             const husk__scope *scope)
 {
     husk_tensor pairs = own->pairs_problem.y;
     pairs.buffer = scratch->buffer;
@@ -208,8 +208,7 @@ static husk_status run(const husk_plan *plan, husk_queue *queue, const void *unt
     husk__arg list[40], *end = list;
     *end++ = HUSK__ARG_TENSOR(reads_x(what->kind) ? given->x : NULL);
     *end++ = HUSK__ARG_TENSOR(reads_y(what->kind) ? given->y : NULL);
-    *end++ = HUSK__ARG_BUFFER(own->pairs ? scratch->buffer : NULL, 0,
-                              husk__accumulator_size(what->dx.dtype));
+    *end++ = HUSK__ARG_BUFFER(own->pairs ? scratch->buffer : NULL, 0, husk__accumulator_size(what->dx.dtype));
     *end++ = HUSK__ARG_TENSOR(given->dy);
     *end++ = HUSK__ARG_TENSOR(given->dx);
     end = husk__walk_write_args(&own->outer, 4, end);
@@ -267,8 +266,8 @@ static husk_status prepare_grid(husk_plan *plan, const husk__scope *scope)
     launch *own = plan->state;
     const int64_t items = plan->configuration->values[0];
     const int64_t most = GRID_GROUPS_PER_UNIT * (int64_t)husk_context_traits(plan->context)->compute_units;
-    own->range = (husk__range){{(size_t)husk__min_i64(husk__divide_up(own->total, items), most), 1, 1},
-                               {(size_t)items, 1, 1}};
+    own->range =
+        (husk__range){{(size_t)husk__min_i64(husk__divide_up(own->total, items), most), 1, 1}, {(size_t)items, 1, 1}};
     return HUSK_OK;
 }
 
@@ -313,8 +312,8 @@ static husk_status check_params(const husk_reduce_params *params, const husk__sc
 }
 
 // An operand of y's shape.
-static husk_status check_result(uint32_t reduced, const husk_tensor *y, const char *argument,
-                                const husk_tensor *dx, const husk__scope *scope)
+static husk_status check_result(uint32_t reduced, const husk_tensor *y, const char *argument, const husk_tensor *dx,
+                                const husk__scope *scope)
 {
     husk_status status = husk__tensor_check_plain(y, dx->dtype, argument, scope);
     if (status == HUSK_OK)
@@ -322,8 +321,8 @@ static husk_status check_result(uint32_t reduced, const husk_tensor *y, const ch
     return status;
 }
 
-static husk_status validate_numbers(husk_queue *queue, const husk_reduce_params *params,
-                                    const arguments *given, uint32_t *reduced, const husk__scope *scope)
+static husk_status validate_numbers(husk_queue *queue, const husk_reduce_params *params, const arguments *given,
+                                    uint32_t *reduced, const husk__scope *scope)
 {
     const husk_tensor *dx = given->dx;
     husk_status status = check_params(params, scope);
@@ -413,8 +412,7 @@ static husk_status prewarm(husk_queue *queue, const husk__scope *scope)
 {
     const int64_t shape[] = {32, 32};
     husk_buffer *buffer;
-    husk_status status =
-        husk_buffer_create(husk_queue_context(queue), 33 * 32 * sizeof(float), &buffer, scope->error);
+    husk_status status = husk_buffer_create(husk_queue_context(queue), 33 * 32 * sizeof(float), &buffer, scope->error);
     if (status != HUSK_OK)
         return status;
     const husk_tensor dx = husk_tensor_make(buffer, HUSK_F32, 2, shape);

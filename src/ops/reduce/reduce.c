@@ -91,8 +91,7 @@ static husk_status validate(husk_queue *queue, const husk_reduce_params *params,
     return status;
 }
 
-static husk__reduce_problem resolve(husk_reduce_kind kind, uint32_t reduced, const husk_tensor *x,
-                                    const husk_tensor *y)
+static husk__reduce_problem resolve(husk_reduce_kind kind, uint32_t reduced, const husk_tensor *x, const husk_tensor *y)
 {
     husk__reduce_problem own = {.kind = (int32_t)kind, .reduced = reduced, .x = *x};
     husk__tensor_resolve(&own.x);
@@ -103,8 +102,7 @@ static husk__reduce_problem resolve(husk_reduce_kind kind, uint32_t reduced, con
     return own;
 }
 
-husk_status husk_reduce(husk_queue *queue, const husk_reduce_params *params, const husk_tensor *x,
-                        const husk_tensor *y)
+husk_status husk_reduce(husk_queue *queue, const husk_reduce_params *params, const husk_tensor *x, const husk_tensor *y)
 {
     husk__scope scope;
     husk_reduce_params given;
@@ -129,8 +127,7 @@ static husk_status prewarm(husk_queue *queue, const husk__scope *scope)
 {
     const int64_t shape[] = {32, 32};
     husk_buffer *buffer;
-    husk_status status =
-        husk_buffer_create(husk_queue_context(queue), 33 * 32 * sizeof(float), &buffer, scope->error);
+    husk_status status = husk_buffer_create(husk_queue_context(queue), 33 * 32 * sizeof(float), &buffer, scope->error);
     if (status != HUSK_OK)
         return status;
     const husk_tensor x = husk_tensor_make(buffer, HUSK_F32, 2, shape);

@@ -16,11 +16,11 @@ typedef husk__reduce_geometry geometry;
 
 // A variant's state: everything a launch needs but the buffers.
 typedef struct launch {
-    const husk__kernel *kernels[2];   // the reduction; combining its segments, NULL where there is one
+    const husk__kernel *kernels[2]; // the reduction; combining its segments, NULL where there is one
     husk__walk_values kept, all_kept; // without and with the innermost kept dimension
     husk__walk_values reduced;
     husk__walk_dimension inner; // columns, workgroup: the innermost kept dimension
-    husk__walk_dimension run;   // rows, workgroup: the innermost reduced dimension
+    husk__walk_dimension run; // rows, workgroup: the innermost reduced dimension
     int64_t rows, count;
     int64_t segments, segment;
     int64_t units, share;
@@ -29,7 +29,7 @@ typedef struct launch {
 } launch;
 
 enum {
-    STATE = 4,       // words a segment's state takes, each of the accumulator's size
+    STATE = 4, // words a segment's state takes, each of the accumulator's size
     SEGMENT = 65536, // elements, at least, of a CPU's
     ROWS_UNITS = 256,
     COLUMNS_UNITS = 64,
@@ -75,8 +75,8 @@ static uint64_t states_size(const husk__candidate *candidate, const launch *own)
 static void share_out(launch *own, const husk_device_traits *traits, int64_t unit_elements)
 {
     const int64_t minimum = husk__divide_up(CPU_MINIMUM, husk__max_i64(unit_elements, 1));
-    own->share = husk__max_i64(
-        husk__divide_up(own->units, CPU_GROUPS_PER_UNIT * (int64_t)traits->compute_units), minimum);
+    own->share =
+        husk__max_i64(husk__divide_up(own->units, CPU_GROUPS_PER_UNIT * (int64_t)traits->compute_units), minimum);
     own->range = (husk__range){{(size_t)husk__divide_up(own->units, own->share), 1, 1}, {1, 1, 1}};
 }
 
@@ -192,18 +192,18 @@ static husk_status prepare_rows(husk_plan *plan, const husk__scope *scope)
     geometry shape = husk__reduce_geometry_of(plan->problem);
     resolve_rows(own, &shape);
     share_out(own, husk_context_traits(plan->context), own->segment);
-    return get_kernels(plan, "reduce/rows.cl", dtype_option(plan), "husk_reduce_rows",
-                        "husk_reduce_rows_combine", scope);
+    return get_kernels(plan, "reduce/rows.cl", dtype_option(plan), "husk_reduce_rows", "husk_reduce_rows_combine",
+                       scope);
 }
 
-static husk_status run_rows(const husk_plan *plan, husk_queue *queue, const void *given,
-                            const husk__scratch *scratch, const husk__scope *scope)
+static husk_status run_rows(const husk_plan *plan, husk_queue *queue, const void *given, const husk__scratch *scratch,
+                            const husk__scope *scope)
 {
     const launch *own = plan->state;
     const husk__arg more[] = {
-        HUSK__ARG_I64(own->run.extent),   HUSK__ARG_I64(own->run.strides[0]), HUSK__ARG_I64(own->run.strides[1]),
-        HUSK__ARG_I64(own->count),        HUSK__ARG_I64(own->segments),       HUSK__ARG_I64(own->segment),
-        HUSK__ARG_I64(own->units),        HUSK__ARG_I64(own->share),
+        HUSK__ARG_I64(own->run.extent), HUSK__ARG_I64(own->run.strides[0]), HUSK__ARG_I64(own->run.strides[1]),
+        HUSK__ARG_I64(own->count),      HUSK__ARG_I64(own->segments),       HUSK__ARG_I64(own->segment),
+        HUSK__ARG_I64(own->units),      HUSK__ARG_I64(own->share),
     };
     return run(plan, queue, given, scratch, more, sizeof more / sizeof *more, scope);
 }
@@ -267,7 +267,7 @@ static husk_status prepare_columns(husk_plan *plan, const husk__scope *scope)
     resolve_columns(own, &shape, lanes_of(traits));
     share_out(own, traits, own->segment * own->width);
     return get_kernels(plan, "reduce/columns.cl", dtype_option(plan), "husk_reduce_columns",
-                        "husk_reduce_columns_combine", scope);
+                       "husk_reduce_columns_combine", scope);
 }
 
 static husk_status run_columns(const husk_plan *plan, husk_queue *queue, const void *given,
@@ -275,9 +275,15 @@ static husk_status run_columns(const husk_plan *plan, husk_queue *queue, const v
 {
     const launch *own = plan->state;
     const husk__arg more[] = {
-        HUSK__ARG_I64(own->inner.extent), HUSK__ARG_I64(own->inner.strides[0]), HUSK__ARG_I64(own->inner.strides[1]),
-        HUSK__ARG_I64(own->count),        HUSK__ARG_I64(own->segments),         HUSK__ARG_I64(own->segment),
-        HUSK__ARG_I32(own->width),        HUSK__ARG_I64(own->units),            HUSK__ARG_I64(own->share),
+        HUSK__ARG_I64(own->inner.extent),
+        HUSK__ARG_I64(own->inner.strides[0]),
+        HUSK__ARG_I64(own->inner.strides[1]),
+        HUSK__ARG_I64(own->count),
+        HUSK__ARG_I64(own->segments),
+        HUSK__ARG_I64(own->segment),
+        HUSK__ARG_I32(own->width),
+        HUSK__ARG_I64(own->units),
+        HUSK__ARG_I64(own->share),
     };
     return run(plan, queue, given, scratch, more, sizeof more / sizeof *more, scope);
 }
@@ -327,8 +333,8 @@ static void resolve_workgroup(launch *own, geometry *shape, const husk__configur
     own->reduced = husk__walk_prepare(&shape->reduced);
     own->inner = husk__walk_take_last(&shape->kept);
     own->kept = husk__walk_prepare(&shape->kept);
-    cut(own, husk__walk_count(&shape->kept) * husk__divide_up(own->inner.extent, configuration->values[0]),
-        GPU_UNITS, 1, 256, GPU_SEGMENT);
+    cut(own, husk__walk_count(&shape->kept) * husk__divide_up(own->inner.extent, configuration->values[0]), GPU_UNITS,
+        1, 256, GPU_SEGMENT);
 }
 
 static uint64_t workspace_workgroup(const husk__candidate *candidate)
@@ -352,8 +358,8 @@ static husk_status prepare_workgroup(husk_plan *plan, const husk__scope *scope)
                                {(size_t)configuration->values[0], (size_t)configuration->values[1], 1}};
     char options[128];
     snprintf(options, sizeof options, "%s %s", dtype_option(plan), configuration->options);
-    return get_kernels(plan, "reduce/workgroup.cl", options, "husk_reduce_workgroup",
-                        "husk_reduce_workgroup_combine", scope);
+    return get_kernels(plan, "reduce/workgroup.cl", options, "husk_reduce_workgroup", "husk_reduce_workgroup_combine",
+                       scope);
 }
 
 static husk_status run_workgroup(const husk_plan *plan, husk_queue *queue, const void *given,
@@ -361,11 +367,10 @@ static husk_status run_workgroup(const husk_plan *plan, husk_queue *queue, const
 {
     const launch *own = plan->state;
     const husk__arg more[] = {
-        HUSK__ARG_I64(own->run.extent),       HUSK__ARG_I64(own->run.strides[0]),
-        HUSK__ARG_I64(own->run.strides[1]),   HUSK__ARG_I64(own->inner.extent),
-        HUSK__ARG_I64(own->inner.strides[0]), HUSK__ARG_I64(own->inner.strides[1]),
-        HUSK__ARG_I64(own->count),            HUSK__ARG_I64(own->segments),
-        HUSK__ARG_I64(own->segment),          HUSK__ARG_I64(own->units),
+        HUSK__ARG_I64(own->run.extent),   HUSK__ARG_I64(own->run.strides[0]),   HUSK__ARG_I64(own->run.strides[1]),
+        HUSK__ARG_I64(own->inner.extent), HUSK__ARG_I64(own->inner.strides[0]), HUSK__ARG_I64(own->inner.strides[1]),
+        HUSK__ARG_I64(own->count),        HUSK__ARG_I64(own->segments),         HUSK__ARG_I64(own->segment),
+        HUSK__ARG_I64(own->units),
     };
     return run(plan, queue, given, scratch, more, sizeof more / sizeof *more, scope);
 }

@@ -56,8 +56,8 @@ husk_status husk_rnn_backward(husk_queue *queue, const husk_rnn_params *params, 
 
 husk_status husk_rnn_backward_plan_create(husk_context *context, const husk_rnn_params *params,
                                           const husk_rnn_inputs *inputs, const husk_rnn_outputs *outputs,
-                                          const husk_rnn_outputs *output_gradients,
-                                          const husk_rnn_gradients *gradients, husk_plan **plan, husk_error *error)
+                                          const husk_rnn_outputs *output_gradients, const husk_rnn_gradients *gradients,
+                                          husk_plan **plan, husk_error *error)
 {
     husk__scope scope;
     problem own;
@@ -106,8 +106,7 @@ static husk_status prewarm(husk_queue *queue, const husk__scope *scope)
     const float zero = 0.0f;
     husk_buffer *buffer;
     husk_error error = {0};
-    husk_status status =
-        husk_buffer_create(husk_queue_context(queue), PLACES * PLACE * sizeof(float), &buffer, &error);
+    husk_status status = husk_buffer_create(husk_queue_context(queue), PLACES * PLACE * sizeof(float), &buffer, &error);
     if (status != HUSK_OK)
         return husk__fail_opencl(scope, status, error.opencl_code, "%s", error.text);
     const husk_tensor x = husk_tensor_make(buffer, HUSK_F32, 3, (int64_t[]){STEPS, BATCH, SIZE});

@@ -62,8 +62,7 @@ static husk_status prepare(husk_plan *plan, const husk__scope *scope)
     snprintf(options, sizeof options, "%s %s", husk__rnn_dtype_options(&problem->forward),
              plan->configuration->options);
     static const char file[] = "rnn/backward_panel.cl";
-    husk_status status =
-        husk__kernel_get(plan->context, file, options, "husk_rnn_backward_panel", &state->step, scope);
+    husk_status status = husk__kernel_get(plan->context, file, options, "husk_rnn_backward_panel", &state->step, scope);
     if (status == HUSK_OK)
         status = husk__kernel_get(plan->context, file, options, "husk_rnn_backward_pack", &state->pack, scope);
     return status == HUSK_OK ? husk__rnn_backward_prepare(plan, state, scope) : status;

@@ -31,9 +31,9 @@ static husk_status check_optional(const problem *own, const arguments *run, cons
                                                 "gradients.x",        "gradients.h0",         "gradients.c0"};
     const bool is_planned[OPTIONAL] = {own->has_dy, own->has_dh_n, own->has_dc_n,
                                        own->has_dx, own->has_dh0,  own->has_dc0};
-    const husk_tensor *const given[OPTIONAL] = {run->output_gradients->y, run->output_gradients->h_n,
+    const husk_tensor *const given[OPTIONAL] = {run->output_gradients->y,   run->output_gradients->h_n,
                                                 run->output_gradients->c_n, run->gradients->x,
-                                                run->gradients->h0, run->gradients->c0};
+                                                run->gradients->h0,         run->gradients->c0};
     husk_status status = HUSK_OK;
     for (int i = 0; i < OPTIONAL && status == HUSK_OK; ++i) {
         if (is_planned[i] != (given[i] != NULL))
@@ -49,8 +49,7 @@ static husk_tensor planned_weight(const problem *own, int64_t index, int part)
 {
     const husk__rnn_problem *forward = &own->forward;
     const int64_t rows = forward->gates * forward->hidden;
-    const int64_t columns =
-        part == 0 ? husk__rnn_layer_inputs(forward, index / forward->directions) : forward->hidden;
+    const int64_t columns = part == 0 ? husk__rnn_layer_inputs(forward, index / forward->directions) : forward->hidden;
     husk_tensor made = husk_tensor_make(NULL, forward->dtype, part < 2 ? 2 : 1, (int64_t[]){rows, columns});
     made.strides[0] = part == 0 ? own->given_rows[index].input : part == 1 ? own->given_rows[index].hidden : 1;
     if (part < 2)

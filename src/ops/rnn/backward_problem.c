@@ -24,8 +24,8 @@ static husk_status read_outputs(const husk_rnn_outputs *given, const char *name,
 }
 
 husk_status husk__rnn_backward_read(const husk_rnn_inputs *inputs, const husk_rnn_outputs *outputs,
-                                    const husk_rnn_outputs *output_gradients,
-                                    const husk_rnn_gradients *gradients, call *own, const husk__scope *scope)
+                                    const husk_rnn_outputs *output_gradients, const husk_rnn_gradients *gradients,
+                                    call *own, const husk__scope *scope)
 {
     husk_status status = husk__rnn_read(inputs, outputs, &own->inputs, &own->outputs, scope);
     if (status == HUSK_OK)
@@ -33,8 +33,8 @@ husk_status husk__rnn_backward_read(const husk_rnn_inputs *inputs, const husk_rn
     if (status == HUSK_OK && !gradients)
         status = husk__reject(scope, "gradients", "is NULL");
     if (status == HUSK_OK)
-        status = husk__struct_read(&own->gradients, sizeof own->gradients, "HUSK_RNN_GRADIENTS", gradients,
-                                   "gradients", scope);
+        status = husk__struct_read(&own->gradients, sizeof own->gradients, "HUSK_RNN_GRADIENTS", gradients, "gradients",
+                                   scope);
     // Of the outputs only these are read.
     own->outputs.h_n = own->outputs.c_n = NULL;
     return status;
@@ -45,9 +45,9 @@ husk_status husk__rnn_backward_read(const husk_rnn_inputs *inputs, const husk_rn
 typedef enum demand { ANY_STRIDES = 1, IS_GRADIENT = 2 } demand;
 
 // Numbers, shape and strides of an optional tensor; a copy without memory.
-static husk_status resolve_tensor(const problem *own, const husk_tensor *tensor, const char *name,
-                                  int32_t rank, const int64_t *shape, const char *meaning, unsigned demands,
-                                  husk_tensor *out, bool *is_present, const husk__scope *scope)
+static husk_status resolve_tensor(const problem *own, const husk_tensor *tensor, const char *name, int32_t rank,
+                                  const int64_t *shape, const char *meaning, unsigned demands, husk_tensor *out,
+                                  bool *is_present, const husk__scope *scope)
 {
     *is_present = tensor != NULL;
     if (!tensor)
@@ -67,17 +67,15 @@ static husk_status resolve_tensor(const problem *own, const husk_tensor *tensor,
     return demands & IS_GRADIENT ? husk__tensor_check_distinct(out, name, scope) : HUSK_OK;
 }
 
-static husk_status resolve_output_gradients(const husk_rnn_outputs *given, problem *own,
-                                            const husk__scope *scope)
+static husk_status resolve_output_gradients(const husk_rnn_outputs *given, problem *own, const husk__scope *scope)
 {
     const husk__rnn_problem *forward = &own->forward;
     static const char states[] = "[layers * directions, batch, hidden]";
     const int64_t state[3] = {husk__rnn_weight_count(forward), forward->batch, forward->hidden};
     if (!given->y && !given->h_n && !given->c_n)
-        return husk__reject(scope, "output_gradients",
-                            "y, h_n and c_n are all NULL; one at least must be there");
-    husk_status status = resolve_tensor(own, given->y, "output_gradients.y", 3, forward->y.shape, "as y", 0,
-                                        &own->dy, &own->has_dy, scope);
+        return husk__reject(scope, "output_gradients", "y, h_n and c_n are all NULL; one at least must be there");
+    husk_status status = resolve_tensor(own, given->y, "output_gradients.y", 3, forward->y.shape, "as y", 0, &own->dy,
+                                        &own->has_dy, scope);
     if (status == HUSK_OK)
         status = resolve_tensor(own, given->h_n, "output_gradients.h_n", 3, state, states, 0, &own->dh_n,
                                 &own->has_dh_n, scope);
@@ -103,8 +101,7 @@ const char *husk__rnn_backward_weight_name(int64_t index, int part, char name[NA
     return name;
 }
 
-static husk_status resolve_weight(const husk_rnn_weights *given, int64_t index, problem *own,
-                                  const husk__scope *scope)
+static husk_status resolve_weight(const husk_rnn_weights *given, int64_t index, problem *own, const husk__scope *scope)
 {
     const husk__rnn_problem *forward = &own->forward;
     husk__rnn_wanted *wanted = &own->wanted[index];
@@ -113,8 +110,7 @@ static husk_status resolve_weight(const husk_rnn_weights *given, int64_t index, 
                                       {rows, forward->hidden},
                                       {rows, 0},
                                       {rows, 0}};
-    const husk_tensor *const tensors[PARTS] = {given->input, given->hidden, given->input_bias,
-                                               given->hidden_bias};
+    const husk_tensor *const tensors[PARTS] = {given->input, given->hidden, given->input_bias, given->hidden_bias};
     bool *const wants[PARTS] = {&wanted->input, &wanted->hidden, &wanted->input_bias, &wanted->hidden_bias};
     int64_t *const row[2] = {&wanted->rows.input, &wanted->rows.hidden};
     husk_status status = HUSK_OK;
@@ -126,8 +122,8 @@ static husk_status resolve_weight(const husk_rnn_weights *given, int64_t index, 
         if (!tensors[i])
             continue;
         husk__rnn_backward_weight_name(index, i, name);
-        status = resolve_tensor(own, tensors[i], name, i < 2 ? 2 : 1, shapes[i], "as the weight itself",
-                                IS_GRADIENT, &resolved, wants[i], scope);
+        status = resolve_tensor(own, tensors[i], name, i < 2 ? 2 : 1, shapes[i], "as the weight itself", IS_GRADIENT,
+                                &resolved, wants[i], scope);
         if (status == HUSK_OK && i < 2 && rows > 1)
             *row[i] = resolved.strides[0];
     }
@@ -142,13 +138,13 @@ static husk_status resolve_gradients(const husk_rnn_gradients *given, problem *o
     husk_status status = resolve_tensor(own, given->x, "gradients.x", 3, forward->x.shape, "as x",
                                         ANY_STRIDES | IS_GRADIENT, &own->dx, &own->has_dx, scope);
     if (status == HUSK_OK)
-        status = resolve_tensor(own, given->h0, "gradients.h0", 3, state, states, IS_GRADIENT, &own->dh0,
-                                &own->has_dh0, scope);
+        status = resolve_tensor(own, given->h0, "gradients.h0", 3, state, states, IS_GRADIENT, &own->dh0, &own->has_dh0,
+                                scope);
     if (status == HUSK_OK && given->c0 && forward->cell != HUSK_RNN_LSTM)
         status = husk__reject(scope, "gradients.c0", "is given, but only an LSTM has a cell state");
     if (status == HUSK_OK)
-        status = resolve_tensor(own, given->c0, "gradients.c0", 3, state, states, IS_GRADIENT, &own->dc0,
-                                &own->has_dc0, scope);
+        status = resolve_tensor(own, given->c0, "gradients.c0", 3, state, states, IS_GRADIENT, &own->dc0, &own->has_dc0,
+                                scope);
     bool is_any = own->has_dx || own->has_dh0 || own->has_dc0;
     for (int64_t i = 0; given->weights && i < husk__rnn_weight_count(forward) && status == HUSK_OK; ++i) {
         const husk__rnn_wanted *wanted = &own->wanted[i];
@@ -178,8 +174,7 @@ int64_t husk__rnn_backward_border_total(const problem *own)
 static void keep_given(problem *own)
 {
     husk_tensor *const tensors[] = {&own->dy, &own->dh_n, &own->dc_n, &own->dx, &own->dh0, &own->dc0};
-    const bool is_there[] = {own->has_dy, own->has_dh_n, own->has_dc_n,
-                             own->has_dx, own->has_dh0,  own->has_dc0};
+    const bool is_there[] = {own->has_dy, own->has_dh_n, own->has_dc_n, own->has_dx, own->has_dh0, own->has_dc0};
     const bool is_narrow = husk__rnn_is_narrow(&own->forward);
     for (int i = 0; i < 6; ++i) {
         own->given[i] = *tensors[i];
@@ -230,9 +225,8 @@ static husk_status bind_all(husk_queue *queue, const husk_tensor *const *tensors
 }
 
 // A gradient against one layer's weights or their gradients, as far as `parts`.
-static husk_status refuse_weights(const husk_tensor *gradient, const char *name,
-                                  const husk_rnn_weights *weights, int parts, const char *other,
-                                  const husk__scope *scope)
+static husk_status refuse_weights(const husk_tensor *gradient, const char *name, const husk_rnn_weights *weights,
+                                  int parts, const char *other, const husk__scope *scope)
 {
     const husk_tensor *const tensors[PARTS] = {weights->input, weights->hidden, weights->input_bias,
                                                weights->hidden_bias};
@@ -247,8 +241,7 @@ enum { INPUTS = 9, STATES = 3 };
 // One gradient against everything that is read, and the gradients before it: `states` of x, h0 and c0, all weights
 // before `index`, and `parts` of those of `index`.
 static husk_status refuse_overlaps(const problem *own, const arguments *run, const husk_tensor *gradient,
-                                   const char *name, int states, int64_t index, int parts,
-                                   const husk__scope *scope)
+                                   const char *name, int states, int64_t index, int parts, const husk__scope *scope)
 {
     static const char *const names[INPUTS] = {"x",
                                               "lengths",
@@ -283,8 +276,7 @@ static husk_status refuse_overlaps(const problem *own, const arguments *run, con
     return status;
 }
 
-static husk_status bind_gradients(const problem *own, husk_queue *queue, const arguments *run,
-                                  const husk__scope *scope)
+static husk_status bind_gradients(const problem *own, husk_queue *queue, const arguments *run, const husk__scope *scope)
 {
     static const char *const names[STATES] = {"gradients.x", "gradients.h0", "gradients.c0"};
     const husk_tensor *const states[STATES] = {run->gradients->x, run->gradients->h0, run->gradients->c0};
@@ -300,8 +292,7 @@ static husk_status bind_gradients(const problem *own, husk_queue *queue, const a
             char name[NAME];
             if (!tensors[part])
                 continue;
-            status =
-                husk__tensor_bind(queue, tensors[part], husk__rnn_backward_weight_name(i, part, name), scope);
+            status = husk__tensor_bind(queue, tensors[part], husk__rnn_backward_weight_name(i, part, name), scope);
             if (status == HUSK_OK)
                 status = refuse_overlaps(own, run, tensors[part], name, STATES, i, part, scope);
         }
@@ -337,20 +328,17 @@ void husk__rnn_backward_describe(const void *untyped, husk__key *key)
     const problem *own = untyped;
     husk__rnn_describe(&own->forward, key);
     husk__key_i64(key, own->accumulate);
-    const bool is_there[] = {own->has_dy, own->has_dh_n, own->has_dc_n,
-                             own->has_dx, own->has_dh0,  own->has_dc0};
+    const bool is_there[] = {own->has_dy, own->has_dh_n, own->has_dc_n, own->has_dx, own->has_dh0, own->has_dc0};
     for (int i = 0; i < 6; ++i)
         key_strides(key, &own->given[i], is_there[i]);
     int64_t wants[2] = {0, 0};
     for (int64_t i = 0; i < husk__rnn_weight_count(&own->forward); ++i) {
         const husk__rnn_wanted *wanted = &own->wanted[i];
-        const int64_t bits =
-            wanted->input + 2 * wanted->hidden + 4 * wanted->input_bias + 8 * wanted->hidden_bias;
+        const int64_t bits = wanted->input + 2 * wanted->hidden + 4 * wanted->input_bias + 8 * wanted->hidden_bias;
         wants[i / 16] = (int64_t)((uint64_t)wants[i / 16] | (uint64_t)bits << (4 * (i % 16)));
         const husk__rnn_rows *rows = &own->given_rows[i];
-        const bool is_packed =
-            rows->input == husk__rnn_packed_pitch(&own->forward, i / own->forward.directions) &&
-            rows->hidden == own->forward.hidden;
+        const bool is_packed = rows->input == husk__rnn_packed_pitch(&own->forward, i / own->forward.directions) &&
+                               rows->hidden == own->forward.hidden;
         if (!bits || is_packed) // packed rows, the usual case, take no room
             continue;
         husk__key_i64(key, i);

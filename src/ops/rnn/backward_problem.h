@@ -72,8 +72,8 @@ const char *husk__rnn_backward_weight_name(int64_t index, int part, char name[HU
  */
 typedef struct husk__rnn_backward_layout {
     int64_t chunk, chunks; /* time steps at once, of the last chunk in time at most; chunks are 1 at least */
-    int64_t at_once;       /* directions of which a layer's steps are done together */
-    int64_t columns;       /* of the gates' gradients, in hidden sizes */
+    int64_t at_once; /* directions of which a layer's steps are done together */
+    int64_t columns; /* of the gates' gradients, in hidden sizes */
     int64_t previous_parts;
     int64_t panel_units, pitch, rows_pitch;
     uint64_t gradients, previous, rows, packed, below[2], border, total;
@@ -153,8 +153,8 @@ husk_status husk__rnn_backward_multiply(const husk_plan *plan, husk_queue *queue
 /* ---- backward_steps.c: the launches ---- */
 
 husk_status husk__rnn_backward_pack(const husk_plan *plan, husk_queue *queue, const husk__rnn_backward_run *run,
-                                    const husk__scratch *scratch, int64_t layer,
-                                    const husk__rnn_backward_span *span, const husk__scope *scope);
+                                    const husk__scratch *scratch, int64_t layer, const husk__rnn_backward_span *span,
+                                    const husk__scope *scope);
 husk_status husk__rnn_backward_run_steps(const husk_plan *plan, husk_queue *queue, const husk__rnn_backward_run *run,
                                          const husk__scratch *scratch, int64_t layer,
                                          const husk__rnn_backward_span *span, const husk__scope *scope);

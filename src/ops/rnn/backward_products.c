@@ -30,9 +30,9 @@ typedef struct site {
     const arguments *run;
     const husk__scratch *scratch;
     int64_t index, layer, direction;
-    int64_t place;             // among the directions that scratch memory has at once
+    int64_t place; // among the directions that scratch memory has at once
     int64_t first_time, steps; // of the chunk
-    uint32_t sums;             // HUSK_ACCUMULATE_PARAMETERS where weights' gradients are added to
+    uint32_t sums; // HUSK_ACCUMULATE_PARAMETERS where weights' gradients are added to
 } site;
 
 static site site_of(const problem *own, const layout *places, const arguments *run, const husk__scratch *scratch,
@@ -92,9 +92,8 @@ static husk_tensor input_gradient(const site *s)
     const int64_t features = husk__rnn_layer_inputs(forward, s->layer);
     if (s->layer == 0)
         return chunk_of(s, s->own->dx, s->run ? s->run->gradients->x : NULL);
-    const husk_tensor whole =
-        husk__rnn_backward_scratch(forward, s->scratch, husk__rnn_backward_below(s->places, s->layer), 0,
-                                   forward->steps, features, features);
+    const husk_tensor whole = husk__rnn_backward_scratch(
+        forward, s->scratch, husk__rnn_backward_below(s->places, s->layer), 0, forward->steps, features, features);
     return chunk_of(s, whole, &whole);
 }
 
@@ -220,13 +219,13 @@ static const husk_tensor *if_there(const husk_tensor *tensor)
 static husk_status plan_part(husk_plan *plan, const part *made, husk_plan **product, const husk__scope *scope)
 {
     const problem *own = plan->problem;
-    const husk_gemm_params params = HUSK_GEMM_PARAMS(.transpose_b = 1, .precision = own->forward.precision,
-                                                     .accumulate = made->accumulate,
-                                                     .workspace_limit = husk__plan_inside_limit(plan));
+    const husk_gemm_params params =
+        HUSK_GEMM_PARAMS(.transpose_b = 1, .precision = own->forward.precision, .accumulate = made->accumulate,
+                         .workspace_limit = husk__plan_inside_limit(plan));
     husk_error error = {0};
-    husk_status status = husk_gemm_backward_plan_create(
-        plan->context, &params, if_there(&made->a), if_there(&made->b), NULL, NULL, &made->dy, if_there(&made->da),
-        if_there(&made->db), if_there(&made->dbias), NULL, product, &error);
+    husk_status status = husk_gemm_backward_plan_create(plan->context, &params, if_there(&made->a), if_there(&made->b),
+                                                        NULL, NULL, &made->dy, if_there(&made->da), if_there(&made->db),
+                                                        if_there(&made->dbias), NULL, product, &error);
     if (status != HUSK_OK)
         return husk__fail_opencl(scope, status, error.opencl_code, "gradients of the products: %s", error.text);
     husk__plan_adopt(plan, *product);

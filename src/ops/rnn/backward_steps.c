@@ -118,8 +118,8 @@ static void add_gradients(argument_list *list, const launch *l)
     husk_tensor dy = {0};
     if (!is_top)
         dy = husk__rnn_backward_scratch(&own->forward, l->scratch,
-                                        husk__rnn_backward_below(&l->made->layout, l->layer + 1), 0,
-                                        own->forward.steps, features, features);
+                                        husk__rnn_backward_below(&l->made->layout, l->layer + 1), 0, own->forward.steps,
+                                        features, features);
     else if (own->has_dy)
         dy = placed(&own->dy, given->y);
     add_sequence(list, has_dy ? &dy : NULL);
@@ -167,8 +167,8 @@ husk_status husk__rnn_backward_pack(const husk_plan *plan, husk_queue *queue, co
                                 (size_t)(made->layout.pitch / made->layout.panel_units), (size_t)at->count},
                                {1, 1, 1}};
     return HUSK__LAUNCH(queue, made->pack, &range, scope, HUSK__ARG_TENSOR(run->inputs->weights[first].hidden),
-                        HUSK__ARG_TENSOR(run->inputs->weights[last].hidden),
-                        HUSK__ARG_I64(forward->rows[first].hidden), HUSK__ARG_I64(forward->rows[last].hidden),
+                        HUSK__ARG_TENSOR(run->inputs->weights[last].hidden), HUSK__ARG_I64(forward->rows[first].hidden),
+                        HUSK__ARG_I64(forward->rows[last].hidden),
                         HUSK__ARG_BUFFER(scratch->buffer, made->layout.packed, husk__rnn_size(forward)),
                         HUSK__ARG_I64(made->layout.packed_direction), HUSK__ARG_I32(rows),
                         HUSK__ARG_I32(forward->hidden), HUSK__ARG_I32(PACK_ROWS));

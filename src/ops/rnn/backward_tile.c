@@ -69,8 +69,8 @@ static husk_status prepare(husk_plan *plan, const husk__scope *scope)
     char options[160];
     snprintf(options, sizeof options, "%s %s", husk__rnn_dtype_options(&problem->forward),
              plan->configuration->options);
-    husk_status status = husk__kernel_get(plan->context, "rnn/backward_tile.cl", options, "husk_rnn_backward_tile",
-                                          &state->step, scope);
+    husk_status status =
+        husk__kernel_get(plan->context, "rnn/backward_tile.cl", options, "husk_rnn_backward_tile", &state->step, scope);
     return status == HUSK_OK ? husk__rnn_backward_prepare(plan, state, scope) : status;
 }
 

@@ -19,9 +19,7 @@ static double step_time(const husk__rnn_problem *problem, double rows, double sh
     const double elements = (double)problem->gates * (double)problem->hidden * (double)problem->hidden;
     const double size = husk__rnn_size(problem), floats = size / sizeof(float);
     const double bytes = elements * size * share, all = elements * size * (double)problem->directions;
-    const double rate = bytes <= NEAR_BYTES   ? NEAR
-                        : all <= SHARED_BYTES ? SHARED
-                                              : fmin(55.0, FAR_PER_DEVICE / items);
+    const double rate = bytes <= NEAR_BYTES ? NEAR : all <= SHARED_BYTES ? SHARED : fmin(55.0, FAR_PER_DEVICE / items);
     return fmax(bytes / rate, 2.0 * floats * elements * share * rows / FLOPS_PER_CORE);
 }
 

@@ -25,8 +25,7 @@ static husk_tensor matrix_at(const husk__rnn_problem *problem, const husk__scrat
     return matrix;
 }
 
-static husk_tensor layer_output(const husk__rnn_problem *problem, const husk__scratch *scratch,
-                                uint64_t byte_offset)
+static husk_tensor layer_output(const husk__rnn_problem *problem, const husk__scratch *scratch, uint64_t byte_offset)
 {
     husk_tensor output =
         husk_tensor_make(scratch->buffer, problem->work, 3,
@@ -36,8 +35,7 @@ static husk_tensor layer_output(const husk__rnn_problem *problem, const husk__sc
 }
 
 // Time steps first... of a layer's input [time, batch, features] as rows of a matrix.
-static husk_tensor input_rows(const husk__rnn_problem *problem, const husk_tensor *input, int64_t first,
-                              int64_t steps)
+static husk_tensor input_rows(const husk__rnn_problem *problem, const husk_tensor *input, int64_t first, int64_t steps)
 {
     husk_tensor rows = *input;
     rows.rank = 2;
@@ -64,8 +62,7 @@ static bool reads_gathered(const husk__rnn_layout *layout, int64_t layer, int64_
     return (layer == 0 && layout->gathers_x) || (direction == 1 && layout->gathers_chunks);
 }
 
-static husk_status plan_product(husk_plan *plan, husk__rnn_state *state, int64_t index,
-                                const husk__scope *scope)
+static husk_status plan_product(husk_plan *plan, husk__rnn_state *state, int64_t index, const husk__scope *scope)
 {
     const husk__rnn_problem *problem = husk__rnn_worked(plan);
     const husk__rnn_layout *layout = &state->layout;
@@ -82,9 +79,8 @@ static husk_status plan_product(husk_plan *plan, husk__rnn_state *state, int64_t
     const husk_gemm_params params = HUSK_GEMM_PARAMS(.transpose_b = 1, .precision = problem->precision,
                                                      .workspace_limit = husk__plan_inside_limit(plan));
     husk_error error = {0};
-    husk_status status =
-        husk_gemm_plan_create(plan->context, &params, &a, &b, problem->has_input_bias ? &bias : NULL, &c,
-                              &state->products[index], &error);
+    husk_status status = husk_gemm_plan_create(plan->context, &params, &a, &b, problem->has_input_bias ? &bias : NULL,
+                                               &c, &state->products[index], &error);
     if (status != HUSK_OK)
         return husk__fail_opencl(scope, status, error.opencl_code, "products of the inputs: %s", error.text);
     husk__plan_adopt(plan, state->products[index]);
@@ -97,11 +93,9 @@ husk_status husk__rnn_prepare(husk_plan *plan, husk__rnn_state *state, const hus
     const husk__rnn_problem *problem = husk__rnn_worked(plan);
     const char *options = husk__rnn_dtype_options(problem);
     const char *pack = state->strip_vectors > 0 ? "husk_rnn_pack_panels" : "husk_rnn_pack";
-    husk_status status =
-        husk__kernel_get(plan->context, "rnn/pack.cl", options, pack, &state->pack, scope);
+    husk_status status = husk__kernel_get(plan->context, "rnn/pack.cl", options, pack, &state->pack, scope);
     if (status == HUSK_OK)
-        status = husk__kernel_get(plan->context, "rnn/pack.cl", options, "husk_rnn_gather",
-                                  &state->gather, scope);
+        status = husk__kernel_get(plan->context, "rnn/pack.cl", options, "husk_rnn_gather", &state->gather, scope);
     const bool is_own = state->strip_vectors > 0 && !state->takes_few && !problem->has_reserve;
     if (problem->steps == 0 || problem->batch == 0 || is_own)
         return status;
@@ -129,8 +123,7 @@ typedef struct gather_call {
     bool is_reversed;
 } gather_call;
 
-static husk_status gather(const husk_plan *plan, husk_queue *queue, const gather_call *call,
-                          const husk__scope *scope)
+static husk_status gather(const husk_plan *plan, husk_queue *queue, const gather_call *call, const husk__scope *scope)
 {
     const husk__rnn_problem *problem = husk__rnn_worked(plan);
     const husk__rnn_state *state = plan->state;
@@ -140,14 +133,13 @@ static husk_status gather(const husk_plan *plan, husk_queue *queue, const gather
     const husk__range range = {{(size_t)(husk__divide_up(features, GATHER_ITEMS) * batch), 1,
                                 (size_t)husk__divide_up(call->steps, group_steps)},
                                {GATHER_ITEMS, 1, 1}};
-    return HUSK__LAUNCH(queue, state->gather, &range, scope, HUSK__ARG_TENSOR(call->from),
-                        HUSK__ARG_I64(from[0]), HUSK__ARG_I64(from[1]), HUSK__ARG_I64(from[2]),
-                        HUSK__ARG_I32(call->from != NULL), HUSK__ARG_TENSOR(call->lengths),
-                        HUSK__ARG_I32(call->lengths != NULL), HUSK__ARG_I32(call->is_reversed),
-                        HUSK__ARG_TENSOR(call->to), HUSK__ARG_I64(call->to->strides[0]),
-                        HUSK__ARG_I64(call->to->strides[1]), HUSK__ARG_I32(problem->steps),
-                        HUSK__ARG_I32(call->first_step), HUSK__ARG_I32(call->steps), HUSK__ARG_I32(features),
-                        HUSK__ARG_I32(group_steps));
+    return HUSK__LAUNCH(queue, state->gather, &range, scope, HUSK__ARG_TENSOR(call->from), HUSK__ARG_I64(from[0]),
+                        HUSK__ARG_I64(from[1]), HUSK__ARG_I64(from[2]), HUSK__ARG_I32(call->from != NULL),
+                        HUSK__ARG_TENSOR(call->lengths), HUSK__ARG_I32(call->lengths != NULL),
+                        HUSK__ARG_I32(call->is_reversed), HUSK__ARG_TENSOR(call->to),
+                        HUSK__ARG_I64(call->to->strides[0]), HUSK__ARG_I64(call->to->strides[1]),
+                        HUSK__ARG_I32(problem->steps), HUSK__ARG_I32(call->first_step), HUSK__ARG_I32(call->steps),
+                        HUSK__ARG_I32(features), HUSK__ARG_I32(group_steps));
 }
 
 // No time step at all: the last states are the first ones.
@@ -179,8 +171,7 @@ static husk_status multiply(const husk_plan *plan, husk_queue *queue, const husk
     const husk_packed *packed = run->inputs->packed;
     if (!packed) {
         const husk_rnn_weights *weights = &run->inputs->weights[index];
-        return husk_gemm_plan_run(product, queue, 1.0f, rows, weights->input, weights->input_bias, 0.0f,
-                                  products);
+        return husk_gemm_plan_run(product, queue, 1.0f, rows, weights->input, weights->input_bias, 0.0f, products);
     }
     husk_tensor input, bias;
     husk__rnn_packed_inputs(plan, packed, index, &input, &bias);
@@ -200,8 +191,7 @@ static husk_status multiply(const husk_plan *plan, husk_queue *queue, const husk
 // direction's own order); *origin receives the time, or step, of the first row.
 static husk_status compute_products(const husk_plan *plan, husk_queue *queue, const husk__rnn_run *run,
                                     const husk__scratch *scratch, husk__rnn_launch *launch, int64_t direction,
-                                    const husk_tensor *input, int64_t first, int64_t *origin,
-                                    const husk__scope *scope)
+                                    const husk_tensor *input, int64_t first, int64_t *origin, const husk__scope *scope)
 {
     const husk__rnn_state *state = plan->state;
     const husk__rnn_problem *problem = husk__rnn_worked(plan);
@@ -217,8 +207,7 @@ static husk_status compute_products(const husk_plan *plan, husk_queue *queue, co
         to.rank = 3;
         memcpy(to.shape, (int64_t[]){layout->chunk, problem->batch, features}, 3 * sizeof *to.shape);
         memcpy(to.strides, (int64_t[]){problem->batch * features, features, 1}, 3 * sizeof *to.strides);
-        const gather_call call = {input,   &to,           by_step ? run->inputs->lengths : NULL,
-                                  *origin, layout->chunk, by_step};
+        const gather_call call = {input, &to, by_step ? run->inputs->lengths : NULL, *origin, layout->chunk, by_step};
         husk_status status = gather(plan, queue, &call, scope);
         if (status != HUSK_OK)
             return status;
@@ -264,8 +253,7 @@ static husk_status run_layer(const husk_plan *plan, husk_queue *queue, const hus
 
 // The hidden weights of a layer's directions as panels: the packed ones, or packed now into scratch memory.
 static husk_status layer_weights(const husk_plan *plan, husk_queue *queue, const husk__rnn_run *run,
-                                 const husk__scratch *scratch, husk__rnn_launch *launch,
-                                 const husk__scope *scope)
+                                 const husk__scratch *scratch, husk__rnn_launch *launch, const husk__scope *scope)
 {
     const husk__rnn_problem *problem = husk__rnn_worked(plan);
     const husk__rnn_layout *layout = &((const husk__rnn_state *)plan->state)->layout;
@@ -275,8 +263,7 @@ static husk_status layer_weights(const husk_plan *plan, husk_queue *queue, const
     launch->has_own_inputs = husk__rnn_has_own_inputs(plan->state, run);
     launch->input_packed_stride = husk__rnn_input_panels(problem, layout, launch->layer);
     if (run->inputs->packed) {
-        const uint64_t input_at =
-            (uint64_t)husk__rnn_input_panels_at(problem, layout, launch->layer) * size;
+        const uint64_t input_at = (uint64_t)husk__rnn_input_panels_at(problem, layout, launch->layer) * size;
         const husk_buffer *packed = run->inputs->packed->buffer;
         launch->packed = HUSK__ARG_BUFFER(packed, (uint64_t)first * stride, size);
         launch->input_packed = HUSK__ARG_BUFFER(packed, input_at, size);

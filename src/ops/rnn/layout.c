@@ -74,9 +74,10 @@ static void place(const husk__rnn_problem *problem, bool is_panel, husk__rnn_lay
     layout->products_direction = next - layout->products;
     for (int64_t d = 1; d < problem->directions; ++d)
         reserve(&next, size, rows * columns);
-    layout->gathered = reserve(&next, size, layout->gathers_chunks ? rows * widest_input(problem)
-                                      : layout->gathers_x    ? rows * problem->inputs
-                                                             : 0);
+    layout->gathered = reserve(&next, size,
+                               layout->gathers_chunks ? rows * widest_input(problem)
+                               : layout->gathers_x    ? rows * problem->inputs
+                                                      : 0);
     layout->outputs[0] = reserve(&next, size, problem->layers > 1 && !problem->has_reserve ? output : 0);
     layout->outputs[1] = reserve(&next, size, problem->layers > 2 && !problem->has_reserve ? output : 0);
     layout->states = reserve(&next, size, problem->directions * 4 * problem->batch * layout->pitch);
@@ -136,8 +137,7 @@ static void lay_out_sequences(const husk__rnn_problem *problem, uint64_t limit, 
     }
 }
 
-void husk__rnn_lay_out(const husk__rnn_problem *problem, int64_t panel_units, bool is_panel,
-                       husk__rnn_layout *layout)
+void husk__rnn_lay_out(const husk__rnn_problem *problem, int64_t panel_units, bool is_panel, husk__rnn_layout *layout)
 {
     lay_out_sequences(problem, problem->workspace_limit, panel_units, is_panel, layout);
     if (layout->total > problem->workspace_limit && !problem->limit_is_given)
@@ -151,9 +151,9 @@ double husk__rnn_flops(const husk__rnn_problem *problem, const husk__rnn_layout 
     const double steps = (double)problem->steps, hidden = (double)problem->hidden;
     const double hidden_steps = steps > 0.0 && !problem->has_h0 ? steps - 1.0 : steps;
     const double products = steps > 0.0 ? ceil(steps / (double)layout->chunk) * (double)layout->chunk : 0.0;
-    const double sequences = layout->sequences > 0 ? ceil((double)problem->batch / (double)layout->sequences) *
-                                                         (double)layout->sequences
-                                                   : 0.0;
+    const double sequences = layout->sequences > 0
+                                 ? ceil((double)problem->batch / (double)layout->sequences) * (double)layout->sequences
+                                 : 0.0;
     double features = 0.0;
     for (int64_t layer = 0; layer < problem->layers; ++layer)
         features += products * (double)husk__rnn_layer_inputs(problem, layer) + hidden_steps * hidden;

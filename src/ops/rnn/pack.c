@@ -50,8 +50,7 @@ husk_status husk__rnn_pack_panels(const husk_plan *plan, husk_queue *queue, cons
             HUSK__ARG_I64(hidden.shape[0] > 1 ? hidden.strides[0] : units), HUSK__ARG_TENSOR(weights->hidden_bias),
             HUSK__ARG_I32(weights->hidden_bias != NULL), HUSK__ARG_TENSOR(&input),
             HUSK__ARG_I64(input.shape[0] > 1 ? input.strides[0] : features), HUSK__ARG_TENSOR(weights->input_bias),
-            HUSK__ARG_I32(weights->input_bias != NULL),
-            HUSK__ARG_BUFFER(to, (uint64_t)to_at * size, size),
+            HUSK__ARG_I32(weights->input_bias != NULL), HUSK__ARG_BUFFER(to, (uint64_t)to_at * size, size),
             HUSK__ARG_I64(hidden_at + problem->gates * pitch * units + gate * pitch - to_at),
             HUSK__ARG_I64(input_at + gate * pitch * features - to_at),
             HUSK__ARG_I64(input_at + problem->gates * pitch * features + gate * pitch - to_at), HUSK__ARG_I32(units),
@@ -85,11 +84,9 @@ husk_status husk__rnn_pack_hidden(const husk_plan *plan, husk_queue *queue, cons
             HUSK__LAUNCH(queue, state->pack, &range, scope, HUSK__ARG_TENSOR(&hidden),
                          HUSK__ARG_I64(hidden.shape[0] > 1 ? hidden.strides[0] : problem->hidden),
                          HUSK__ARG_TENSOR(weights->hidden_bias), HUSK__ARG_I32(weights->hidden_bias != NULL),
-                         HUSK__ARG_BUFFER(to, (uint64_t)at * size, size),
-                         HUSK__ARG_I64(bias_at - at), HUSK__ARG_I32(problem->hidden),
-                         HUSK__ARG_I32(layout->panel_units), HUSK__ARG_I32(gate),
-                         HUSK__ARG_I32(husk__min_i64(first_gates, problem->gates - gate)),
-                         HUSK__ARG_I32(PACK_ROWS));
+                         HUSK__ARG_BUFFER(to, (uint64_t)at * size, size), HUSK__ARG_I64(bias_at - at),
+                         HUSK__ARG_I32(problem->hidden), HUSK__ARG_I32(layout->panel_units), HUSK__ARG_I32(gate),
+                         HUSK__ARG_I32(husk__min_i64(first_gates, problem->gates - gate)), HUSK__ARG_I32(PACK_ROWS));
     }
     return status;
 }
@@ -109,14 +106,13 @@ static int64_t input_copy_at(const husk__rnn_problem *problem, const husk__rnn_l
     int64_t at = husk__rnn_weight_count(problem) * layout->weight_stride;
     for (int64_t i = 0; i < index; ++i)
         if (!parts[i])
-            at += husk__round_up(problem->gates * problem->hidden *
-                                     husk__rnn_layer_inputs(problem, i / problem->directions),
-                                 64);
+            at += husk__round_up(
+                problem->gates * problem->hidden * husk__rnn_layer_inputs(problem, i / problem->directions), 64);
     return at;
 }
 
-void husk__rnn_packed_inputs(const husk_plan *plan, const husk_packed *packed, int64_t index,
-                             husk_tensor *input, husk_tensor *bias)
+void husk__rnn_packed_inputs(const husk_plan *plan, const husk_packed *packed, int64_t index, husk_tensor *input,
+                             husk_tensor *bias)
 {
     const husk__rnn_problem *problem = husk__rnn_worked(plan);
     const husk__rnn_layout *layout = &((const husk__rnn_state *)plan->state)->layout;
@@ -127,37 +123,34 @@ void husk__rnn_packed_inputs(const husk_plan *plan, const husk_packed *packed, i
         *input = husk_packed_tensor(packed->parts[index]);
         return;
     }
-    *input =
-        husk_tensor_make(packed->buffer, problem->work, 2,
-                         (int64_t[]){rows, husk__rnn_layer_inputs(problem, index / problem->directions)});
+    *input = husk_tensor_make(packed->buffer, problem->work, 2,
+                              (int64_t[]){rows, husk__rnn_layer_inputs(problem, index / problem->directions)});
     input->offset = input_copy_at(problem, layout, packed->parts, index);
 }
 
 // A matrix or a row of any strides into the packed buffer.
-static husk_status copy(const husk_plan *plan, husk_queue *queue, const husk_tensor *from,
-                        const husk_buffer *to, int64_t at, const husk__scope *scope)
+static husk_status copy(const husk_plan *plan, husk_queue *queue, const husk_tensor *from, const husk_buffer *to,
+                        int64_t at, const husk__scope *scope)
 {
     const husk__rnn_state *state = plan->state;
     const uint32_t size = husk__rnn_size(husk__rnn_worked(plan));
     husk_tensor own = *from;
     husk__tensor_resolve(&own);
     const int64_t rows = own.rank == 2 ? own.shape[0] : 1, columns = own.shape[own.rank - 1];
-    const husk__range range = {{(size_t)husk__divide_up(columns, GATHER_ITEMS), 1,
-                                (size_t)husk__divide_up(rows, GATHER_ROWS)},
-                               {GATHER_ITEMS, 1, 1}};
-    return HUSK__LAUNCH(queue, state->gather, &range, scope, HUSK__ARG_TENSOR(&own),
-                        HUSK__ARG_I64(own.strides[0]), HUSK__ARG_I64(0),
-                        HUSK__ARG_I64(own.strides[own.rank - 1]), HUSK__ARG_I32(1), HUSK__ARG_TENSOR(NULL),
-                        HUSK__ARG_I32(0), HUSK__ARG_I32(0),
-                        HUSK__ARG_BUFFER(to, (uint64_t)at * size, size),
-                        HUSK__ARG_I64(columns), HUSK__ARG_I64(0), HUSK__ARG_I32(rows), HUSK__ARG_I32(0),
-                        HUSK__ARG_I32(rows), HUSK__ARG_I32(columns), HUSK__ARG_I32(GATHER_ROWS));
+    const husk__range range = {
+        {(size_t)husk__divide_up(columns, GATHER_ITEMS), 1, (size_t)husk__divide_up(rows, GATHER_ROWS)},
+        {GATHER_ITEMS, 1, 1}};
+    return HUSK__LAUNCH(
+        queue, state->gather, &range, scope, HUSK__ARG_TENSOR(&own), HUSK__ARG_I64(own.strides[0]), HUSK__ARG_I64(0),
+        HUSK__ARG_I64(own.strides[own.rank - 1]), HUSK__ARG_I32(1), HUSK__ARG_TENSOR(NULL), HUSK__ARG_I32(0),
+        HUSK__ARG_I32(0), HUSK__ARG_BUFFER(to, (uint64_t)at * size, size), HUSK__ARG_I64(columns), HUSK__ARG_I64(0),
+        HUSK__ARG_I32(rows), HUSK__ARG_I32(0), HUSK__ARG_I32(rows), HUSK__ARG_I32(columns), HUSK__ARG_I32(GATHER_ROWS));
 }
 
 // Input weights by gemm. *part stays NULL where it takes none, and for so few rows that reading plain weights
 // once is faster than multiplying by panels.
-static husk_status pack_input(const husk_plan *plan, husk_queue *queue, const husk_tensor *input,
-                              int64_t index, husk_packed **part)
+static husk_status pack_input(const husk_plan *plan, husk_queue *queue, const husk_tensor *input, int64_t index,
+                              husk_packed **part)
 {
     const husk__rnn_problem *problem = husk__rnn_worked(plan);
     const husk__rnn_state *state = plan->state;
@@ -188,8 +181,8 @@ static husk_status fill(const husk_plan *plan, husk_queue *queue, const husk_rnn
         }
         status = husk__rnn_pack_hidden(plan, queue, &weights[i], packed->buffer, (uint64_t)at * size, scope);
         if (status == HUSK_OK && weights[i].input_bias)
-            status = copy(plan, queue, weights[i].input_bias, packed->buffer,
-                          at + input_bias_at(problem, layout), scope);
+            status =
+                copy(plan, queue, weights[i].input_bias, packed->buffer, at + input_bias_at(problem, layout), scope);
         if (status == HUSK_OK && !packed->parts[i])
             status = copy(plan, queue, weights[i].input, packed->buffer,
                           input_copy_at(problem, layout, packed->parts, i), scope);
@@ -198,14 +191,13 @@ static husk_status fill(const husk_plan *plan, husk_queue *queue, const husk_rnn
 }
 
 static husk_status pack_work(const husk_plan *plan, husk_queue *queue, const husk_rnn_weights *weights,
-                            husk_packed **packed, const husk__scope *scope)
+                             husk_packed **packed, const husk__scope *scope)
 {
     const husk__rnn_problem *problem = husk__rnn_worked(plan);
     const husk__rnn_layout *layout = &((const husk__rnn_state *)plan->state)->layout;
     const int64_t count = husk__rnn_weight_count(problem);
     const husk_tensor logical =
-        husk_tensor_make(NULL, problem->work, 3,
-                         (int64_t[]){count, problem->gates * problem->hidden, problem->hidden});
+        husk_tensor_make(NULL, problem->work, 3, (int64_t[]){count, problem->gates * problem->hidden, problem->hidden});
     husk__key key = {0};
     husk__rnn_packed_key(problem, &key);
     husk_packed **parts = calloc((size_t)count, sizeof *parts);
@@ -246,8 +238,8 @@ husk_status husk__rnn_pack(const husk_plan *plan, husk_queue *queue, const husk_
     if (!husk__rnn_is_narrow(problem))
         return pack_work(plan, queue, weights, packed, scope);
     husk__scratch scratch;
-    husk_status status = husk__scratch_begin(
-        queue, (uint64_t)husk__rnn_border_weights_room(problem) * sizeof(float), &scratch, scope);
+    husk_status status =
+        husk__scratch_begin(queue, (uint64_t)husk__rnn_border_weights_room(problem) * sizeof(float), &scratch, scope);
     if (status != HUSK_OK)
         return status;
     husk__rnn_border border;

@@ -86,8 +86,7 @@ static husk_status prepare(husk_plan *plan, const husk__scope *scope)
     state->takes_few = takes_few(problem);
     state->is_far = husk__rnn_is_far(problem, traits);
     if (problem->batch > 0)
-        husk__rnn_divide(problem, state->layout.pitch / state->layout.panel_units, traits->compute_units,
-                         &state->grid);
+        husk__rnn_divide(problem, state->layout.pitch / state->layout.panel_units, traits->compute_units, &state->grid);
     if (problem->batch > 0 && problem->steps > 0)
         husk__rnn_divide_inputs(problem, &state->layout, traits->compute_units, &state->grid);
     state->unit_vectors = (int32_t)unit_vectors(problem);
@@ -97,8 +96,7 @@ static husk_status prepare(husk_plan *plan, const husk__scope *scope)
     char options[160];
     snprintf(options, sizeof options, "%s -DCELL=%d -DUNIT_VECTORS=%d -DTILE_ROWS=%d -DBLOCK_K=%d",
              husk__rnn_dtype_options(problem), cell, (int)state->unit_vectors,
-             values[is_three ? ROWS_OF_THREE : ROWS_OF_TWO],
-             values[BLOCK_K]);
+             values[is_three ? ROWS_OF_THREE : ROWS_OF_TWO], values[BLOCK_K]);
     status = husk__kernel_get(plan->context, "rnn/panel.cl", options, "husk_rnn_panel", &state->step, scope);
     return status == HUSK_OK ? husk__rnn_prepare(plan, state, scope) : status;
 }

@@ -7,15 +7,13 @@ static husk_status check_optional(bool is_planned, const husk_tensor *planned, c
 {
     if (is_planned != (given != NULL))
         return husk__reject(scope, name,
-                            is_planned ? "is NULL, the plan was made for one"
-                                       : "is given, the plan was made for none");
+                            is_planned ? "is NULL, the plan was made for one" : "is given, the plan was made for none");
     if (given && given->packed)
         return husk__reject(scope, name, "is packed; packed weights go into inputs.packed");
     return given ? husk__plan_check_tensor(planned, given, name, scope) : HUSK_OK;
 }
 
-husk_status husk__rnn_check_run(const husk__rnn_problem *problem, const husk__rnn_run *run,
-                                const husk__scope *scope)
+husk_status husk__rnn_check_run(const husk__rnn_problem *problem, const husk__rnn_run *run, const husk__scope *scope)
 {
     const husk_rnn_inputs *inputs = run->inputs;
     const husk_rnn_outputs *outputs = run->outputs;
@@ -56,8 +54,8 @@ husk_status husk__rnn_check_weights(const husk__rnn_problem *problem, const husk
         if (!is_same)
             return husk__reject(scope, husk__rnn_weight_name(i, "", name),
                                 "has rows %lld and %lld elements apart, the plan was made for %lld and %lld",
-                                (long long)rows.input, (long long)rows.hidden,
-                                (long long)planned->input, (long long)planned->hidden);
+                                (long long)rows.input, (long long)rows.hidden, (long long)planned->input,
+                                (long long)planned->hidden);
     }
     return HUSK_OK;
 }

@@ -127,8 +127,8 @@ husk_tensor husk__rnn_reserve_gates(const husk__rnn_problem *problem, const husk
         husk_tensor_make(reserve->buffer, problem->work, 2, (int64_t[]){problem->steps * problem->batch, columns});
     gates.strides[0] = columns;
     gates.strides[1] = 1;
-    gates.offset = reserve->offset + layer * husk__rnn_reserve_layer(problem) +
-                   direction * husk__rnn_reserve_direction(problem);
+    gates.offset =
+        reserve->offset + layer * husk__rnn_reserve_layer(problem) + direction * husk__rnn_reserve_direction(problem);
     return gates;
 }
 
@@ -167,8 +167,7 @@ void husk__rnn_describe(const void *problem_, husk__key *key)
     // Packed rows, the usual case, take no room.
     for (int64_t i = 0; i < husk__rnn_weight_count(problem); ++i) {
         const husk__rnn_rows *rows = &given->rows[i];
-        if (rows->input == husk__rnn_packed_pitch(problem, i / problem->directions) &&
-            rows->hidden == problem->hidden)
+        if (rows->input == husk__rnn_packed_pitch(problem, i / problem->directions) && rows->hidden == problem->hidden)
             continue;
         husk__key_i64(key, i);
         husk__key_i64(key, rows->input);

@@ -177,8 +177,7 @@ static inline const husk__rnn_problem *husk__rnn_worked(const husk_plan *plan)
  * Inside the problem's limit; where that is the default and too little for one sequence, inside of one buffer, as a
  * variant that is asked for by name need not know of it. The panel variant has input weights in panels as well.
  */
-void husk__rnn_lay_out(const husk__rnn_problem *problem, int64_t panel_units, bool is_panel,
-                       husk__rnn_layout *layout);
+void husk__rnn_lay_out(const husk__rnn_problem *problem, int64_t panel_units, bool is_panel, husk__rnn_layout *layout);
 /* Whether reading plain input weights once is faster than packing and multiplying them by panels. */
 bool husk__rnn_takes_few(const husk__rnn_problem *problem);
 /* Whether this run's inputs are multiplied by the panel variant's own kernel, not by gemm. */
@@ -227,8 +226,8 @@ husk_status husk__rnn_launch_steps(const husk_plan *plan, husk_queue *queue, con
 
 /* The products of one direction's rows of inputs, by the panel variant's own kernel. */
 husk_status husk__rnn_launch_inputs(const husk_plan *plan, husk_queue *queue, const husk__rnn_run *run,
-                                    const husk__scratch *scratch, const husk__rnn_launch *launch,
-                                    int64_t direction, const husk_tensor *rows, const husk__scope *scope);
+                                    const husk__scratch *scratch, const husk__rnn_launch *launch, int64_t direction,
+                                    const husk_tensor *rows, const husk__scope *scope);
 
 /* ---- divide.c: how the panel variants of forward and backward divide their work ---- */
 
@@ -259,8 +258,8 @@ husk_status husk__rnn_pack_panels(const husk_plan *plan, husk_queue *queue, cons
                                   const husk_buffer *to, uint64_t byte_offset, bool has_input,
                                   uint64_t input_byte_offset, const husk__scope *scope);
 /* The input weights and bias of packed weights, as gemm takes them; packed input weights are in *input. */
-void husk__rnn_packed_inputs(const husk_plan *plan, const husk_packed *packed, int64_t index,
-                             husk_tensor *input, husk_tensor *bias);
+void husk__rnn_packed_inputs(const husk_plan *plan, const husk_packed *packed, int64_t index, husk_tensor *input,
+                             husk_tensor *bias);
 
 /* ---- the rows ---- */
 

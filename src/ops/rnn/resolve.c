@@ -18,16 +18,13 @@ husk_status husk__rnn_read(const husk_rnn_inputs *given_inputs, const husk_rnn_o
         return husk__reject(scope, "inputs", "is NULL");
     if (!given_outputs)
         return husk__reject(scope, "outputs", "is NULL");
-    husk_status status =
-        husk__struct_read(inputs, sizeof *inputs, "HUSK_RNN_INPUTS", given_inputs, "inputs", scope);
+    husk_status status = husk__struct_read(inputs, sizeof *inputs, "HUSK_RNN_INPUTS", given_inputs, "inputs", scope);
     if (status == HUSK_OK)
-        status =
-            husk__struct_read(outputs, sizeof *outputs, "HUSK_RNN_OUTPUTS", given_outputs, "outputs", scope);
+        status = husk__struct_read(outputs, sizeof *outputs, "HUSK_RNN_OUTPUTS", given_outputs, "outputs", scope);
     return status;
 }
 
-static husk_status check_params(const husk_rnn_params *params, husk__rnn_problem *problem,
-                                const husk__scope *scope)
+static husk_status check_params(const husk_rnn_params *params, husk__rnn_problem *problem, const husk__scope *scope)
 {
     if ((int)params->cell < HUSK_RNN_TANH || params->cell > HUSK_RNN_GRU)
         return husk__reject(scope, "params", "cell %d is none of husk_rnn_cell", (int)params->cell);
@@ -42,11 +39,9 @@ static husk_status check_params(const husk_rnn_params *params, husk__rnn_problem
         return husk__reject(scope, "params", "hidden_size is %lld, it must be at least 1",
                             (long long)params->hidden_size);
     if (params->layers < 0)
-        return husk__reject(scope, "params", "layers is %lld, it must not be negative",
-                            (long long)params->layers);
+        return husk__reject(scope, "params", "layers is %lld, it must not be negative", (long long)params->layers);
     if (params->layers > HUSK__RNN_MAX_LAYERS)
-        return husk__fail(scope, HUSK_UNSUPPORTED,
-                          "params: layers is %lld, at most %d are computed in one call",
+        return husk__fail(scope, HUSK_UNSUPPORTED, "params: layers is %lld, at most %d are computed in one call",
                           (long long)params->layers, HUSK__RNN_MAX_LAYERS);
     problem->cell = params->cell;
     problem->reset = params->cell == HUSK_RNN_GRU ? params->reset : HUSK_GRU_RESET_AFTER;
@@ -75,8 +70,8 @@ husk_status husk__rnn_read_params(const husk_rnn_params *given, husk_rnn_params 
 // ---- tensors ----
 
 // Numbers, dtype and rank; a copy without memory, strides written out.
-static husk_status describe_tensor(const husk_tensor *tensor, const char *name, husk_dtype dtype,
-                                   int32_t rank, husk_tensor *out, const husk__scope *scope)
+static husk_status describe_tensor(const husk_tensor *tensor, const char *name, husk_dtype dtype, int32_t rank,
+                                   husk_tensor *out, const husk__scope *scope)
 {
     if (!tensor)
         return husk__reject(scope, name, "is NULL");
@@ -102,8 +97,8 @@ static husk_status describe_tensor(const husk_tensor *tensor, const char *name, 
     return HUSK_OK;
 }
 
-static husk_status check_shape(const husk_tensor *tensor, const char *name, const int64_t *shape,
-                               const char *meaning, const husk__scope *scope)
+static husk_status check_shape(const husk_tensor *tensor, const char *name, const int64_t *shape, const char *meaning,
+                               const husk__scope *scope)
 {
     bool is_same = true;
     for (int32_t d = 0; d < tensor->rank; ++d)
@@ -134,9 +129,8 @@ static husk_status check_no_alias(const husk_tensor *tensor, const char *name, c
 }
 
 // A state [layers * directions, batch, hidden], or NULL.
-static husk_status resolve_state(const husk_tensor *tensor, const char *name,
-                                 const husk__rnn_problem *problem, husk_tensor *out, bool *is_present,
-                                 const husk__scope *scope)
+static husk_status resolve_state(const husk_tensor *tensor, const char *name, const husk__rnn_problem *problem,
+                                 husk_tensor *out, bool *is_present, const husk__scope *scope)
 {
     *is_present = tensor != NULL;
     if (!tensor)
@@ -150,8 +144,7 @@ static husk_status resolve_state(const husk_tensor *tensor, const char *name,
     return status;
 }
 
-static husk_status resolve_inputs(const husk_rnn_inputs *inputs, husk__rnn_problem *problem,
-                                  const husk__scope *scope)
+static husk_status resolve_inputs(const husk_rnn_inputs *inputs, husk__rnn_problem *problem, const husk__scope *scope)
 {
     const husk_dtype dtype = inputs->x ? inputs->x->dtype : HUSK_F32;
     problem->dtype = dtype == HUSK_F16 || dtype == HUSK_BF16 || dtype == HUSK_F64 ? dtype : HUSK_F32;
@@ -271,28 +264,26 @@ const char *husk__rnn_weight_name(int64_t index, const char *part, char name[HUS
     return name;
 }
 
-husk_status husk__rnn_resolve_weight(const husk_rnn_weights *weights, int64_t index,
-                                     const husk__rnn_problem *problem, husk__rnn_rows *rows,
-                                     const husk__scope *scope)
+husk_status husk__rnn_resolve_weight(const husk_rnn_weights *weights, int64_t index, const husk__rnn_problem *problem,
+                                     husk__rnn_rows *rows, const husk__scope *scope)
 {
     const int64_t gate_rows = problem->gates * problem->hidden;
     const int64_t columns = husk__rnn_layer_inputs(problem, index / problem->directions);
     char name[HUSK__RNN_NAME];
-    husk_status status =
-        resolve_matrix(weights->input, husk__rnn_weight_name(index, ".input", name), problem->dtype, gate_rows, columns,
-                       "[gates * hidden, layer's inputs]", &rows->input, scope);
+    husk_status status = resolve_matrix(weights->input, husk__rnn_weight_name(index, ".input", name), problem->dtype,
+                                        gate_rows, columns, "[gates * hidden, layer's inputs]", &rows->input, scope);
     if (status != HUSK_OK)
         return status;
     status = resolve_matrix(weights->hidden, husk__rnn_weight_name(index, ".hidden", name), problem->dtype, gate_rows,
                             problem->hidden, "[gates * hidden, hidden]", &rows->hidden, scope);
     if (status != HUSK_OK)
         return status;
-    status = resolve_bias(weights->input_bias, husk__rnn_weight_name(index, ".input_bias", name),
-                          problem->dtype, gate_rows, problem->has_input_bias, scope);
+    status = resolve_bias(weights->input_bias, husk__rnn_weight_name(index, ".input_bias", name), problem->dtype,
+                          gate_rows, problem->has_input_bias, scope);
     if (status != HUSK_OK)
         return status;
-    return resolve_bias(weights->hidden_bias, husk__rnn_weight_name(index, ".hidden_bias", name),
-                        problem->dtype, gate_rows, problem->has_hidden_bias, scope);
+    return resolve_bias(weights->hidden_bias, husk__rnn_weight_name(index, ".hidden_bias", name), problem->dtype,
+                        gate_rows, problem->has_hidden_bias, scope);
 }
 
 husk_status husk__rnn_refuse_packed_training(const husk_rnn_inputs *inputs, const husk__rnn_problem *problem,
@@ -303,8 +294,7 @@ husk_status husk__rnn_refuse_packed_training(const husk_rnn_inputs *inputs, cons
     return husk__fail(scope, HUSK_UNSUPPORTED, "packed: with a reserve, for training, weights are plain");
 }
 
-static husk_status resolve_weights(const husk_rnn_inputs *inputs, husk__rnn_problem *problem,
-                                   const husk__scope *scope)
+static husk_status resolve_weights(const husk_rnn_inputs *inputs, husk__rnn_problem *problem, const husk__scope *scope)
 {
     const int64_t count = husk__rnn_weight_count(problem);
     if (inputs->weights && inputs->packed)
@@ -378,9 +368,9 @@ void husk__rnn_set_limit(const husk_context *context, const husk_rnn_params *par
     wish->inside_limit = given;
 }
 
-husk_status husk__rnn_resolve(const husk_context *context, const husk_rnn_params *given,
-                              const husk_rnn_inputs *inputs, const husk_rnn_outputs *outputs,
-                              husk__rnn_problem *problem, husk__wish *wish, const husk__scope *scope)
+husk_status husk__rnn_resolve(const husk_context *context, const husk_rnn_params *given, const husk_rnn_inputs *inputs,
+                              const husk_rnn_outputs *outputs, husk__rnn_problem *problem, husk__wish *wish,
+                              const husk__scope *scope)
 {
     husk_rnn_params params;
     husk_status status = husk__rnn_read_params(given, &params, problem, scope);
@@ -402,8 +392,8 @@ husk_status husk__rnn_resolve(const husk_context *context, const husk_rnn_params
 
 // ---- memory ----
 
-husk_status husk__rnn_bind_weights(const husk__rnn_problem *problem, husk_queue *queue,
-                                   const husk_rnn_weights *weights, const husk__scope *scope)
+husk_status husk__rnn_bind_weights(const husk__rnn_problem *problem, husk_queue *queue, const husk_rnn_weights *weights,
+                                   const husk__scope *scope)
 {
     static const char *const parts[4] = {".input", ".hidden", ".input_bias", ".hidden_bias"};
     for (int64_t i = 0; i < husk__rnn_weight_count(problem); ++i) {
@@ -411,10 +401,9 @@ husk_status husk__rnn_bind_weights(const husk__rnn_problem *problem, husk_queue 
                                                weights[i].hidden_bias};
         for (int part = 0; part < 4; ++part) {
             char name[HUSK__RNN_NAME];
-            husk_status status = tensors[part]
-                                     ? husk__tensor_bind(queue, tensors[part],
-                                                         husk__rnn_weight_name(i, parts[part], name), scope)
-                                     : HUSK_OK;
+            husk_status status = tensors[part] ? husk__tensor_bind(queue, tensors[part],
+                                                                   husk__rnn_weight_name(i, parts[part], name), scope)
+                                               : HUSK_OK;
             if (status != HUSK_OK)
                 return status;
         }
@@ -424,9 +413,9 @@ husk_status husk__rnn_bind_weights(const husk__rnn_problem *problem, husk_queue 
 
 enum { INPUTS = 4, OUTPUTS = 4 };
 
-static husk_status refuse_overlaps(const husk__rnn_problem *problem, const husk_tensor *output,
-                                   const char *name, const husk_tensor *const inputs[INPUTS],
-                                   const husk_rnn_weights *weights, const husk__scope *scope)
+static husk_status refuse_overlaps(const husk__rnn_problem *problem, const husk_tensor *output, const char *name,
+                                   const husk_tensor *const inputs[INPUTS], const husk_rnn_weights *weights,
+                                   const husk__scope *scope)
 {
     static const char *const names[INPUTS] = {"x", "lengths", "h0", "c0"};
     husk_status status = HUSK_OK;
@@ -446,8 +435,7 @@ husk_status husk__rnn_bind(const husk__rnn_problem *problem, husk_queue *queue, 
 {
     static const char *const input_names[INPUTS] = {"x", "lengths", "h0", "c0"};
     static const char *const output_names[OUTPUTS] = {"y", "h_n", "c_n", "reserve"};
-    const husk_tensor *const inputs[INPUTS] = {run->inputs->x, run->inputs->lengths, run->inputs->h0,
-                                               run->inputs->c0};
+    const husk_tensor *const inputs[INPUTS] = {run->inputs->x, run->inputs->lengths, run->inputs->h0, run->inputs->c0};
     const husk_tensor *const outputs[OUTPUTS] = {run->outputs->y, run->outputs->h_n, run->outputs->c_n,
                                                  run->outputs->reserve};
     husk_status status = HUSK_OK;
@@ -466,4 +454,3 @@ husk_status husk__rnn_bind(const husk__rnn_problem *problem, husk_queue *queue, 
     }
     return status;
 }
-

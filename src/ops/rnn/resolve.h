@@ -18,9 +18,9 @@ husk_status husk__rnn_read_params(const husk_rnn_params *given, husk_rnn_params 
 husk_status husk__rnn_read(const husk_rnn_inputs *given_inputs, const husk_rnn_outputs *given_outputs,
                            husk_rnn_inputs *inputs, husk_rnn_outputs *outputs, const husk__scope *scope);
 /* Every argument but memory, in the header's order. */
-husk_status husk__rnn_resolve(const husk_context *context, const husk_rnn_params *params,
-                              const husk_rnn_inputs *inputs, const husk_rnn_outputs *outputs,
-                              husk__rnn_problem *problem, husk__wish *wish, const husk__scope *scope);
+husk_status husk__rnn_resolve(const husk_context *context, const husk_rnn_params *params, const husk_rnn_inputs *inputs,
+                              const husk_rnn_outputs *outputs, husk__rnn_problem *problem, husk__wish *wish,
+                              const husk__scope *scope);
 /*
  * The limit of scratch memory: the params', or the default, to which the border's elements are added, as no cutting of
  * time makes them fewer. husk__rnn_resolve has set forward's.
@@ -30,15 +30,14 @@ void husk__rnn_set_limit(const husk_context *context, const husk_rnn_params *par
 /* The memory behind the tensors of a run, and what may not overlap. */
 husk_status husk__rnn_bind(const husk__rnn_problem *problem, husk_queue *queue, const husk__rnn_run *run,
                            const husk__scope *scope);
-husk_status husk__rnn_bind_weights(const husk__rnn_problem *problem, husk_queue *queue,
-                                   const husk_rnn_weights *weights, const husk__scope *scope);
+husk_status husk__rnn_bind_weights(const husk__rnn_problem *problem, husk_queue *queue, const husk_rnn_weights *weights,
+                                   const husk__scope *scope);
 
 /* "weights[12].input_bias". */
 const char *husk__rnn_weight_name(int64_t index, const char *part, char name[HUSK__RNN_NAME]);
 /* One layer's weights in one direction; how far apart their rows lie. */
-husk_status husk__rnn_resolve_weight(const husk_rnn_weights *weights, int64_t index,
-                                     const husk__rnn_problem *problem, husk__rnn_rows *rows,
-                                     const husk__scope *scope);
+husk_status husk__rnn_resolve_weight(const husk_rnn_weights *weights, int64_t index, const husk__rnn_problem *problem,
+                                     husk__rnn_rows *rows, const husk__scope *scope);
 /* Packed weights and a reserve do not go together. */
 husk_status husk__rnn_refuse_packed_training(const husk_rnn_inputs *inputs, const husk__rnn_problem *problem,
                                              const husk__scope *scope);
@@ -46,8 +45,7 @@ husk_status husk__rnn_refuse_packed_training(const husk_rnn_inputs *inputs, cons
 /* ---- plan.c: a run against its plan ---- */
 
 /* The tensors of a run against the plan's; packed weights are not looked at. */
-husk_status husk__rnn_check_run(const husk__rnn_problem *problem, const husk__rnn_run *run,
-                                const husk__scope *scope);
+husk_status husk__rnn_check_run(const husk__rnn_problem *problem, const husk__rnn_run *run, const husk__scope *scope);
 /* The plain weights of a run or a packing against the plan's. */
 husk_status husk__rnn_check_weights(const husk__rnn_problem *problem, const husk_rnn_weights *weights,
                                     const husk__scope *scope);

@@ -15,8 +15,7 @@ static husk_status run_packed(husk_queue *queue, const husk__rnn_problem *proble
                               const husk__rnn_run *run, const husk__scope *scope)
 {
     husk_plan *plan;
-    husk_status status =
-        husk__plan_find(husk_queue_context(queue), &husk__op_rnn, problem, wish, &plan, scope);
+    husk_status status = husk__plan_find(husk_queue_context(queue), &husk__op_rnn, problem, wish, &plan, scope);
     if (status != HUSK_OK)
         return status;
     husk__key key = {0};
@@ -40,8 +39,8 @@ husk_status husk_rnn(husk_queue *queue, const husk_rnn_params *params, const hus
     if (status == HUSK_OK)
         status = husk__rnn_read(inputs, outputs, &own_inputs, &own_outputs, &scope);
     if (status == HUSK_OK)
-        status = husk__rnn_resolve(husk_queue_context(queue), params, &own_inputs, &own_outputs, &problem, &wish,
-                                   &scope);
+        status =
+            husk__rnn_resolve(husk_queue_context(queue), params, &own_inputs, &own_outputs, &problem, &wish, &scope);
     if (status == HUSK_OK)
         status = husk__dtype_check(husk_queue_context(queue), problem.dtype, "x", &scope);
     if (status != HUSK_OK)
@@ -51,12 +50,11 @@ husk_status husk_rnn(husk_queue *queue, const husk_rnn_params *params, const hus
     if (status != HUSK_OK || problem.batch == 0)
         return status;
     return own_inputs.packed ? run_packed(queue, &problem, &wish, &run, &scope)
-                          : husk__plan_immediate(queue, &husk__op_rnn, &problem, &wish, &run, &scope);
+                             : husk__plan_immediate(queue, &husk__op_rnn, &problem, &wish, &run, &scope);
 }
 
-husk_status husk_rnn_plan_create(husk_context *context, const husk_rnn_params *params,
-                                 const husk_rnn_inputs *inputs, const husk_rnn_outputs *outputs,
-                                 husk_plan **plan, husk_error *error)
+husk_status husk_rnn_plan_create(husk_context *context, const husk_rnn_params *params, const husk_rnn_inputs *inputs,
+                                 const husk_rnn_outputs *outputs, husk_plan **plan, husk_error *error)
 {
     husk__scope scope;
     husk__rnn_problem problem;
@@ -158,8 +156,7 @@ enum { WARM_STEPS = 2, WARM_BATCH = 4, WARM_SIZE = 16, WARM_BYTES = 65536 };
 static husk_status prewarm_cell(husk_queue *queue, husk_buffer *buffer, husk_rnn_cell cell)
 {
     const int64_t rows = WARM_SIZE * (cell == HUSK_RNN_LSTM ? 4 : cell == HUSK_RNN_GRU ? 3 : 1);
-    const husk_tensor x =
-        husk_tensor_make(buffer, HUSK_F32, 3, (int64_t[]){WARM_STEPS, WARM_BATCH, WARM_SIZE});
+    const husk_tensor x = husk_tensor_make(buffer, HUSK_F32, 3, (int64_t[]){WARM_STEPS, WARM_BATCH, WARM_SIZE});
     const husk_tensor matrix = husk_tensor_make(buffer, HUSK_F32, 2, (int64_t[]){rows, WARM_SIZE});
     husk_tensor y = x;
     y.offset = WARM_BYTES / 8; // in elements: the second half

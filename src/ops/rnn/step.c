@@ -81,8 +81,8 @@ static husk__arg *add_panel(husk__arg *end, const husk_plan *plan, const husk__r
 }
 
 husk_status husk__rnn_launch_inputs(const husk_plan *plan, husk_queue *queue, const husk__rnn_run *run,
-                                    const husk__scratch *scratch, const husk__rnn_launch *launch,
-                                    int64_t direction, const husk_tensor *rows, const husk__scope *scope)
+                                    const husk__scratch *scratch, const husk__rnn_launch *launch, int64_t direction,
+                                    const husk_tensor *rows, const husk__scope *scope)
 {
     const husk__rnn_problem *problem = husk__rnn_worked(plan);
     const husk__rnn_state *state = plan->state;
@@ -135,8 +135,7 @@ husk_status husk__rnn_launch_steps(const husk_plan *plan, husk_queue *queue, con
             *end++ = HUSK__ARG_I32(pass | (makes_inputs && is_first ? PASS_INPUTS : 0));
             if (is_panel)
                 *end++ = HUSK__ARG_I32(state->is_far);
-            husk_status status =
-                husk__launch(queue, state->step, &range, arguments, (size_t)(end - arguments), scope);
+            husk_status status = husk__launch(queue, state->step, &range, arguments, (size_t)(end - arguments), scope);
             if (status != HUSK_OK)
                 return status;
         }

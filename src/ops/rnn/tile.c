@@ -91,10 +91,7 @@ static husk_status prepare(husk_plan *plan, const husk__scope *scope)
     state->grid.items[0] = (size_t)values[TILE_UNITS];
     state->grid.items[1] = (size_t)values[TILE_THREADS];
     state->grid.items[2] = (size_t)values[K_SLICES];
-    const int cell = problem->gates == 1                 ? 0
-                     : problem->gates == 4               ? 1
-                     : husk__rnn_has_two_passes(problem) ? 3
-                                                         : 2;
+    const int cell = problem->gates == 1 ? 0 : problem->gates == 4 ? 1 : husk__rnn_has_two_passes(problem) ? 3 : 2;
     char options[160];
     snprintf(options, sizeof options, "%s -DCELL=%d %s", husk__rnn_dtype_options(problem), cell,
              plan->configuration->options);

@@ -30,8 +30,8 @@ static husk_status validate_numbers(husk_queue *queue, const husk_softmax_params
 {
     husk_status status = HUSK_OK;
     if (params->accumulate & ~(uint32_t)HUSK_ACCUMULATE_ALL)
-        status = husk__reject(scope, "params", "accumulate is %u, which has unknown bits",
-                              (unsigned)params->accumulate);
+        status =
+            husk__reject(scope, "params", "accumulate is %u, which has unknown bits", (unsigned)params->accumulate);
     if (status == HUSK_OK)
         status = husk__tensor_check_real(queue, y, "y", scope);
     if (status == HUSK_OK && y->rank < 1)
@@ -43,8 +43,7 @@ static husk_status validate_numbers(husk_queue *queue, const husk_softmax_params
     if (status == HUSK_OK)
         status = husk__tensor_check_plain(dx, y->dtype, "dx", scope);
     if (status == HUSK_OK && husk__axis_dimension(params->axis, y->rank) < 0)
-        status = husk__reject(scope, "params", "axis " HUSK__AXIS_TEXT,
-                              HUSK__AXIS_VALUES(params->axis, y->rank, "y"));
+        status = husk__reject(scope, "params", "axis " HUSK__AXIS_TEXT, HUSK__AXIS_VALUES(params->axis, y->rank, "y"));
     if (status == HUSK_OK)
         status = husk__tensor_check_shape(dy, "dy", y->rank, y->shape, "as y", scope);
     if (status == HUSK_OK)
@@ -80,8 +79,7 @@ husk_status husk_softmax_backward(husk_queue *queue, const husk_softmax_params *
     husk_softmax_params given;
     husk_status status = husk__call_begin(queue, "husk_softmax_backward", &scope);
     if (status == HUSK_OK)
-        status = husk__params_read(&given, sizeof given, "husk_softmax_defaults", params ? params : &defaults,
-                                   &scope);
+        status = husk__params_read(&given, sizeof given, "husk_softmax_defaults", params ? params : &defaults, &scope);
     if (status == HUSK_OK)
         status = validate(queue, &given, y, dy, dx, &scope);
     if (status != HUSK_OK)

@@ -106,8 +106,8 @@ static husk_status run_stage(const husk_plan *plan, husk_queue *queue, const voi
     return husk__launch(queue, own->kernels[own->block && !is_partial], &own->range, list, (size_t)(end - list), scope);
 }
 
-static husk_status run_rows(const husk_plan *plan, husk_queue *queue, const void *given,
-                            const husk__scratch *scratch, const husk__scope *scope)
+static husk_status run_rows(const husk_plan *plan, husk_queue *queue, const void *given, const husk__scratch *scratch,
+                            const husk__scope *scope)
 {
     const launch *own = plan->state;
     husk_status status = own->block ? run_stage(plan, queue, given, scratch, true, scope) : HUSK_OK;
@@ -144,8 +144,7 @@ static bool supports_columns(const husk__candidate *candidate, char reason[HUSK_
         snprintf(reason, HUSK__REASON_CAPACITY, "it needs neighbouring rows at stride 1");
         return is_packed;
     }
-    snprintf(reason, HUSK__REASON_CAPACITY,
-             "it needs neighbouring rows at stride 1 and at most %lld elements a row",
+    snprintf(reason, HUSK__REASON_CAPACITY, "it needs neighbouring rows at stride 1 and at most %lld elements a row",
              (long long)(COLUMNS_STRIP / lanes));
     return is_packed && shape.axis.extent * lanes <= COLUMNS_STRIP;
 }
@@ -156,8 +155,7 @@ static double cost_columns(const husk__candidate *candidate)
     const geometry shape = husk__softmax_geometry_of(candidate->problem);
     const int64_t lanes = lanes_of(candidate->traits);
     const int64_t vectors = husk__divide_up(shape.inner.extent, lanes);
-    return (double)husk__strided_count(&shape.outer) * (double)(vectors * shape.axis.extent) * 0.3 *
-           (double)lanes;
+    return (double)husk__strided_count(&shape.outer) * (double)(vectors * shape.axis.extent) * 0.3 * (double)lanes;
 }
 
 // As wide as memory or the cache allows, but narrower where there would be fewer strips than work-groups.
@@ -182,8 +180,7 @@ static husk_status prepare_columns(husk_plan *plan, const husk__scope *scope)
     const int64_t width = strip_width(&own->shape, lanes_of(traits), groups);
     const double begin = own->shape.is_gradient ? row_time(&own->shape) : 0.0;
     own->width = (int32_t)width;
-    share_out(own, traits,
-              husk__strided_count(&own->shape.outer) * husk__divide_up(own->shape.inner.extent, width),
+    share_out(own, traits, husk__strided_count(&own->shape.outer) * husk__divide_up(own->shape.inner.extent, width),
               begin + element_time(&own->shape) * (double)(width * own->shape.axis.extent));
     return husk__softmax_get_kernels(plan, husk__dtype_option(own->shape.dtype), scope);
 }

@@ -17,8 +17,7 @@ enum {
 
 static int64_t workgroup_strips(const geometry *shape, const husk__configuration *configuration)
 {
-    return husk__strided_count(&shape->outer) *
-           husk__divide_up(shape->inner.extent, configuration->values[0]);
+    return husk__strided_count(&shape->outer) * husk__divide_up(shape->inner.extent, configuration->values[0]);
 }
 
 // Rows are cut where there are too few of them for the device. 0: they are not.
@@ -65,8 +64,7 @@ static uint64_t workspace_workgroup(const husk__candidate *candidate)
     const int32_t block = workgroup_block(&shape, configuration, candidate->traits);
     if (!block)
         return 0;
-    const int64_t blocks =
-        workgroup_strips(&shape, configuration) * husk__divide_up(shape.axis.extent, block);
+    const int64_t blocks = workgroup_strips(&shape, configuration) * husk__divide_up(shape.axis.extent, block);
     return (uint64_t)(blocks * configuration->values[0]) * husk__softmax_partial_size(&shape);
 }
 
@@ -81,8 +79,8 @@ static husk_status prepare_workgroup(husk_plan *plan, const husk__scope *scope)
     own->row_blocks = own->block ? (int32_t)husk__divide_up(own->shape.axis.extent, own->block) : 1;
     own->units = workgroup_strips(&own->shape, configuration) * own->row_blocks;
     const int64_t groups = husk__min_i64(own->units, GPU_GROUPS_PER_UNIT * (int64_t)traits->compute_units);
-    own->range = (husk__range){{(size_t)groups, 1, 1},
-                               {(size_t)configuration->values[0], (size_t)configuration->values[1], 1}};
+    own->range =
+        (husk__range){{(size_t)groups, 1, 1}, {(size_t)configuration->values[0], (size_t)configuration->values[1], 1}};
 
     const husk__strided_dimension axis = own->shape.axis;
     const int64_t stride = husk__max_i64(husk__max_i64(axis.x_stride, axis.y_stride), axis.z_stride);

@@ -42,8 +42,8 @@ geometry husk__softmax_geometry_of(const problem *own)
     geometry made;
     made.dtype = own->x.dtype;
     made.is_gradient = own->is_gradient;
-    made.axis = (husk__strided_dimension){own->x.shape[own->axis], own->x.strides[own->axis],
-                                          own->y.strides[own->axis], own->z.strides[own->axis]};
+    made.axis = (husk__strided_dimension){own->x.shape[own->axis], own->x.strides[own->axis], own->y.strides[own->axis],
+                                          own->z.strides[own->axis]};
     made.rows = husk__strided_make_three(&own->x, &own->y, own->is_gradient ? &own->z : NULL, own->axis);
     made.row_count = husk__strided_count(&made.rows);
     made.outer = made.rows;
@@ -53,8 +53,7 @@ geometry husk__softmax_geometry_of(const problem *own)
 
 bool husk__softmax_is_packed(const geometry *shape, const husk__strided_dimension *dimension)
 {
-    return dimension->x_stride == 1 && dimension->y_stride == 1 &&
-           (dimension->z_stride == 1 || !shape->is_gradient);
+    return dimension->x_stride == 1 && dimension->y_stride == 1 && (dimension->z_stride == 1 || !shape->is_gradient);
 }
 
 husk__softmax_launch *husk__softmax_make_launch(husk_plan *plan)
@@ -76,8 +75,7 @@ bool husk__softmax_supports(const husk__candidate *candidate, char reason[HUSK__
     const geometry shape = husk__softmax_geometry_of(candidate->problem);
     if (shape.axis.extent <= INT32_MAX / 2)
         return true;
-    snprintf(reason, HUSK__REASON_CAPACITY, "the axis has %lld elements, more than 2^30",
-             (long long)shape.axis.extent);
+    snprintf(reason, HUSK__REASON_CAPACITY, "the axis has %lld elements, more than 2^30", (long long)shape.axis.extent);
     return false;
 }
 
@@ -123,8 +121,8 @@ husk__arg *husk__softmax_write_rows(const geometry *shape, const husk__strided *
     return end;
 }
 
-husk__arg *husk__softmax_write_strides(const geometry *shape, const husk__strided_dimension *dimension,
-                                       bool is_partial, husk__arg *end)
+husk__arg *husk__softmax_write_strides(const geometry *shape, const husk__strided_dimension *dimension, bool is_partial,
+                                       husk__arg *end)
 {
     *end++ = HUSK__ARG_I64(dimension->x_stride);
     if (shape->is_gradient)

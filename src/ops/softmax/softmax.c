@@ -34,8 +34,7 @@ static husk_status validate(husk_queue *queue, const husk_softmax_params *params
     if (status == HUSK_OK)
         status = husk__tensor_check_plain(y, x->dtype, "y", scope);
     if (status == HUSK_OK && husk__axis_dimension(params->axis, x->rank) < 0)
-        status = husk__reject(scope, "params", "axis " HUSK__AXIS_TEXT,
-                              HUSK__AXIS_VALUES(params->axis, x->rank, "x"));
+        status = husk__reject(scope, "params", "axis " HUSK__AXIS_TEXT, HUSK__AXIS_VALUES(params->axis, x->rank, "x"));
     if (status == HUSK_OK)
         status = husk__tensor_check_shape(y, "y", x->rank, x->shape, "as x", scope);
     if (status == HUSK_OK)
@@ -58,8 +57,7 @@ husk_status husk_softmax(husk_queue *queue, const husk_softmax_params *params, c
     husk_softmax_params given;
     husk_status status = husk__call_begin(queue, "husk_softmax", &scope);
     if (status == HUSK_OK)
-        status = husk__params_read(&given, sizeof given, "husk_softmax_defaults", params ? params : &defaults,
-                                   &scope);
+        status = husk__params_read(&given, sizeof given, "husk_softmax_defaults", params ? params : &defaults, &scope);
     if (status == HUSK_OK)
         status = validate(queue, &given, x, y, &scope);
     if (status != HUSK_OK)

@@ -61,8 +61,8 @@ husk_ref_score husk_ref_attention_score(const husk_ref_attention *op, const int6
     const int64_t q = husk_ref_offset(op->q, q_index), k = husk_ref_offset(op->k, k_index);
     husk_ref_score score = {0.0, 0.0};
     for (int64_t c = 0; c < op->q->shape[3]; c++) {
-        const double term = husk_ref_load(op->q, q + c * op->q->strides[3]) *
-                            husk_ref_load(op->k, k + c * op->k->strides[3]);
+        const double term =
+            husk_ref_load(op->q, q + c * op->q->strides[3]) * husk_ref_load(op->k, k + c * op->k->strides[3]);
         score.value += term;
         score.magnitude += fabs(term);
     }
@@ -81,8 +81,7 @@ double husk_ref_attention_kept(const husk_ref_attention *op, const int64_t *row,
     if (params->dropout == 0.0f)
         return 1.0;
     const husk_dropout_params dropout = {.p = params->dropout, .seed = params->seed, .offset = params->offset};
-    const int64_t position =
-        ((row[0] * op->q->shape[1] + row[1]) * op->q->shape[2] + row[2]) * op->k->shape[2] + key;
+    const int64_t position = ((row[0] * op->q->shape[1] + row[1]) * op->q->shape[2] + row[2]) * op->k->shape[2] + key;
     return husk_ref_dropout_keeps(&dropout, position) && params->dropout < 1.0f ? 1.0 / (1.0 - params->dropout) : 0.0;
 }
 
@@ -214,8 +213,7 @@ static husk_ref_value log_sum_exp_at(const void *op, const int64_t *index)
 
 husk_ref_function husk_ref_attention_function(const husk_ref_attention *op)
 {
-    husk_ref_function function = {
-        .op = op, .at = attention_at, .rank = 4, .cost = 2.0 * (double)op->k->shape[2]};
+    husk_ref_function function = {.op = op, .at = attention_at, .rank = 4, .cost = 2.0 * (double)op->k->shape[2]};
     memcpy(function.shape, op->q->shape, sizeof(function.shape));
     function.shape[3] = op->v->shape[3];
     return function;

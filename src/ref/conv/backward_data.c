@@ -65,8 +65,7 @@ static bool has_tile(const husk_ref_conv_backward_data *op)
     return op->tile[0] > 1 || op->tile[1] > 1 || op->tile[2] > 1;
 }
 
-static double tile_magnitude(const husk_ref_conv_backward_data *op, const husk_ref_window *window,
-                             const int64_t *index)
+static double tile_magnitude(const husk_ref_conv_backward_data *op, const husk_ref_window *window, const int64_t *index)
 {
     int64_t first[HUSK_MAX_SPACE] = {0}, count[HUSK_MAX_SPACE] = {0}, step[HUSK_MAX_SPACE] = {0};
     for (int32_t d = 0; d < window->space; d++) {
@@ -80,9 +79,9 @@ static double tile_magnitude(const husk_ref_conv_backward_data *op, const husk_r
         int64_t at[HUSK_MAX_RANK] = {index[0], index[1]};
         for (int32_t d = 0; d < window->space; d++)
             at[2 + d] = (first[d] + step[d]) * window->stride[d] + index[2 + d] % window->stride[d];
-        largest = fmax(largest, op->magnitudes != NULL
-                                    ? op->magnitudes[husk_ref_position_of(op->dy->rank, op->shape, at)]
-                                    : data_sum(op, window, at).magnitude);
+        largest =
+            fmax(largest, op->magnitudes != NULL ? op->magnitudes[husk_ref_position_of(op->dy->rank, op->shape, at)]
+                                                 : data_sum(op, window, at).magnitude);
     } while (husk_ref_index_next(window->space, count, step));
     return largest;
 }

@@ -76,9 +76,9 @@ static double tile_magnitude(const backward *op, const int64_t *index)
     int64_t at[HUSK_MAX_RANK] = {index[0], index[1]};
     double largest = 0.0;
     do
-        largest = fmax(largest, op->magnitudes != NULL
-                                    ? op->magnitudes[husk_ref_position_of(op->dy->rank, op->shape, at)]
-                                    : weight_sum(op, at).magnitude);
+        largest =
+            fmax(largest, op->magnitudes != NULL ? op->magnitudes[husk_ref_position_of(op->dy->rank, op->shape, at)]
+                                                 : weight_sum(op, at).magnitude);
     while (husk_ref_index_next(op->dy->rank - 2, op->shape + 2, at + 2));
     return largest;
 }
@@ -149,10 +149,8 @@ static husk_ref_value bias_at(const void *op, const int64_t *index)
 
 husk_ref_function husk_ref_conv_backward_weights_function(const backward *op)
 {
-    husk_ref_function function = {.op = op,
-                                  .at = weights_at,
-                                  .rank = op->dy->rank,
-                                  .cost = (double)(op->dy->shape[0] * positions(op))};
+    husk_ref_function function = {
+        .op = op, .at = weights_at, .rank = op->dy->rank, .cost = (double)(op->dy->shape[0] * positions(op))};
     memcpy(function.shape, op->shape, sizeof(function.shape));
     return function;
 }

@@ -80,10 +80,8 @@ static husk_ref_value conv_sum(const husk_ref_conv *op, const husk_ref_window *w
                     int64_t i2 = start[2] + r2 * dilation[2];
                     if (i2 < 0 || i2 >= extent[2])
                         continue;
-                    double xv =
-                        husk_ref_load(x, x_channel + i0 * x_stride[0] + i1 * x_stride[1] + i2 * x_stride[2]);
-                    double wv =
-                        husk_ref_load(w, w_channel + r0 * w_stride[0] + r1 * w_stride[1] + r2 * w_stride[2]);
+                    double xv = husk_ref_load(x, x_channel + i0 * x_stride[0] + i1 * x_stride[1] + i2 * x_stride[2]);
+                    double wv = husk_ref_load(w, w_channel + r0 * w_stride[0] + r1 * w_stride[1] + r2 * w_stride[2]);
                     sum.value += wv * xv;
                     sum.magnitude += fabs(wv * xv);
                     sum.terms++;
@@ -116,9 +114,8 @@ static double tile_magnitude(const husk_ref_conv *op, const husk_ref_window *win
         int64_t at[HUSK_MAX_RANK] = {index[0], index[1]};
         for (int32_t d = 0; d < window->space; d++)
             at[2 + d] = first[d] + step[d];
-        double magnitude = op->magnitudes != NULL
-                               ? op->magnitudes[husk_ref_position_of(op->x->rank, shape, at)]
-                               : conv_sum(op, window, at).magnitude;
+        double magnitude = op->magnitudes != NULL ? op->magnitudes[husk_ref_position_of(op->x->rank, shape, at)]
+                                                  : conv_sum(op, window, at).magnitude;
         largest = fmax(largest, magnitude);
     } while (husk_ref_index_next(window->space, count, step));
     return largest;

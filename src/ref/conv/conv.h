@@ -88,8 +88,8 @@ typedef struct husk_ref_conv_backward_weights {
     const husk_ref_array *before;   /* what is added to; NULL: nothing */
     int64_t shape[HUSK_MAX_RANK];   /* dw's */
     double error_factor;            /* as above, of dw */
-    bool has_tile;                  /* errors of dw follow the largest magnitude of a filter's elements in a channel */
-    double *magnitudes;             /* NULL, or each element's own from husk_ref_conv_backward_weights_prepare */
+    bool has_tile; /* errors of dw follow the largest magnitude of a filter's elements in a channel */
+    double *magnitudes; /* NULL, or each element's own from husk_ref_conv_backward_weights_prepare */
 } husk_ref_conv_backward_weights;
 
 husk_ref_value husk_ref_conv_backward_weights_at(const husk_ref_conv_backward_weights *op, const int64_t *index);

@@ -20,8 +20,8 @@ typedef struct channels {
 } channels;
 
 // outputs: all, each of length products.
-static bool choose_blocks(channels *c, const husk_ref_array *out, double outputs, double factor,
-                          int64_t length, uint64_t seed)
+static bool choose_blocks(channels *c, const husk_ref_array *out, double outputs, double factor, int64_t length,
+                          uint64_t seed)
 {
     const double most = MOST_PRODUCTS / fmax(1.0, outputs / (double)c->count * (double)length);
     c->width = husk_ref_projection_width(out->dtype, factor, length, c->count, most);
@@ -123,8 +123,7 @@ static int64_t choose_positions(const husk_ref_function *values, int64_t tile)
 // So many projections of the output, one from each of as many equal parts of it: what `values` expects, within what
 // `norms` allows.
 static void check_positions(const channels *c, const husk_ref_function *values, const husk_ref_function *norms,
-                            husk_ref_elements *elements, int64_t chosen, uint64_t seed,
-                            husk_ref_report *report)
+                            husk_ref_elements *elements, int64_t chosen, uint64_t seed, husk_ref_report *report)
 {
     const husk_ref_array *out = elements->out;
     const int32_t dimension = elements->dimension;
@@ -139,12 +138,11 @@ static void check_positions(const channels *c, const husk_ref_function *values, 
         place[dimension] = first_channel(c, index[dimension]);
         const husk_ref_value expected = values->at(values->op, index), error = norms->at(norms->op, index);
         husk_ref_projection actual = project_at(c, out, dimension, index);
-        husk_ref_projection_settle(&actual, elements, place,
-                                   c->signs + index[dimension] % c->blocks * c->width, expected.value,
-                                   error.magnitude, report);
+        husk_ref_projection_settle(&actual, elements, place, c->signs + index[dimension] % c->blocks * c->width,
+                                   expected.value, error.magnitude, report);
         // One more than the products: what was there is added.
-        husk_ref_projection_check(&actual, out->dtype, expected.value, error.bound, error.magnitude,
-                                  values->cost + 1.0, out->rank, place, report);
+        husk_ref_projection_check(&actual, out->dtype, expected.value, error.bound, error.magnitude, values->cost + 1.0,
+                                  out->rank, place, report);
     }
 }
 
@@ -165,8 +163,7 @@ static husk_conv_params params_of(const husk_conv_params *params)
     return made;
 }
 
-void husk_ref_conv_freivalds(const husk_ref_conv *op, const husk_ref_array *y, uint64_t seed,
-                             husk_ref_report *report)
+void husk_ref_conv_freivalds(const husk_ref_conv *op, const husk_ref_array *y, uint64_t seed, husk_ref_report *report)
 {
     const husk_conv_params params = params_of(op->params);
     const int64_t count = husk_ref_array_count(y);
@@ -178,21 +175,13 @@ void husk_ref_conv_freivalds(const husk_ref_conv *op, const husk_ref_array *y, u
     husk_ref_conv norms = {0};
     const double length = husk_ref_conv_function(op).cost;
     bool is_ready = choose_blocks(&c, y, (double)count, op->error_factor, (int64_t)length, seed) &&
-                    project(&c, op->w, 0, &w) && project(&c, op->bias, 0, &bias) &&
-                    absolute_values(op->x, &x);
+                    project(&c, op->w, 0, &w) && project(&c, op->bias, 0, &bias) && absolute_values(op->x, &x);
     if (is_ready) {
-        const husk_ref_conv values = {.params = &params,
-                                      .x = op->x,
-                                      .w = &w.values,
-                                      .bias = given(&bias.values)};
-        norms = (husk_ref_conv){.params = &params,
-                                .x = &x,
-                                .w = &w.norms,
-                                .bias = given(&bias.norms),
-                                .error_factor = op->error_factor};
+        const husk_ref_conv values = {.params = &params, .x = op->x, .w = &w.values, .bias = given(&bias.values)};
+        norms = (husk_ref_conv){
+            .params = &params, .x = &x, .w = &w.norms, .bias = given(&bias.norms), .error_factor = op->error_factor};
         memcpy(norms.tile, op->tile, sizeof(norms.tile));
-        const husk_ref_function expected = husk_ref_conv_function(&values),
-                                error = husk_ref_conv_function(&norms);
+        const husk_ref_function expected = husk_ref_conv_function(&values), error = husk_ref_conv_function(&norms);
         husk_ref_elements elements = {husk_ref_conv_function(op), y, 1, 0.0};
         elements.function.cost *= 1.0 + (double)tile_outputs(op->tile);
         const int64_t chosen = choose_positions(&expected, tile_outputs(op->tile));
@@ -258,9 +247,8 @@ void husk_ref_conv_backward_data_freivalds(const husk_ref_conv_backward_data *op
 }
 
 // Along the filters of each group, which are dy's channels.
-void husk_ref_conv_backward_weights_freivalds(const husk_ref_conv_backward_weights *op,
-                                              const husk_ref_array *dw, uint64_t seed,
-                                              husk_ref_report *report)
+void husk_ref_conv_backward_weights_freivalds(const husk_ref_conv_backward_weights *op, const husk_ref_array *dw,
+                                              uint64_t seed, husk_ref_report *report)
 {
     const husk_conv_params params = params_of(op->params);
     const int64_t count = husk_ref_array_count(dw);
@@ -272,13 +260,10 @@ void husk_ref_conv_backward_weights_freivalds(const husk_ref_conv_backward_weigh
     husk_ref_conv_backward_weights norms = {0};
     const double length = husk_ref_conv_backward_weights_function(op).cost;
     bool is_ready = choose_blocks(&c, dw, (double)count, op->error_factor, (int64_t)length, seed) &&
-                    project(&c, op->dy, 1, &dy) && project(&c, op->before, 0, &before) &&
-                    absolute_values(op->x, &x);
+                    project(&c, op->dy, 1, &dy) && project(&c, op->before, 0, &before) && absolute_values(op->x, &x);
     if (is_ready) {
-        husk_ref_conv_backward_weights values = {.params = &params,
-                                                 .x = op->x,
-                                                 .dy = &dy.values,
-                                                 .before = given(&before.values)};
+        husk_ref_conv_backward_weights values = {
+            .params = &params, .x = op->x, .dy = &dy.values, .before = given(&before.values)};
         memcpy(values.shape, op->shape, sizeof(values.shape));
         values.shape[0] = params.groups * c.blocks;
         norms = values;
@@ -307,8 +292,7 @@ void husk_ref_conv_backward_weights_freivalds(const husk_ref_conv_backward_weigh
     free(c.signs);
 }
 
-void husk_ref_conv_check(const husk_ref_conv *op, uint64_t seed, const husk_ref_array *y,
-                         husk_ref_report *report)
+void husk_ref_conv_check(const husk_ref_conv *op, uint64_t seed, const husk_ref_array *y, husk_ref_report *report)
 {
     husk_ref_conv prepared = *op;
     const husk_ref_function function = husk_ref_conv_function(&prepared);
@@ -323,8 +307,8 @@ void husk_ref_conv_check(const husk_ref_conv *op, uint64_t seed, const husk_ref_
     husk_ref_conv_release(&prepared);
 }
 
-void husk_ref_conv_backward_data_check(const husk_ref_conv_backward_data *op, uint64_t seed,
-                                       const husk_ref_array *dx, husk_ref_report *report)
+void husk_ref_conv_backward_data_check(const husk_ref_conv_backward_data *op, uint64_t seed, const husk_ref_array *dx,
+                                       husk_ref_report *report)
 {
     const husk_ref_function function = husk_ref_conv_backward_data_function(op);
     if (!husk_ref_check(&function, seed, dx, report))

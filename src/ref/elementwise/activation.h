@@ -37,7 +37,7 @@ double husk_ref_activation_derivative_of_y(husk_act act, float slope, double y);
 
 typedef struct husk_ref_activation_backward {
     const husk_activation_params *params; /* NULL for the defaults */
-    const husk_ref_array *x, *y;          /* one may be NULL; which one is read, the header says */
+    const husk_ref_array *x, *y; /* one may be NULL; which one is read, the header says */
     const husk_ref_array *dy;
     const husk_ref_array *before; /* dx before the call, for accumulate */
 } husk_ref_activation_backward;

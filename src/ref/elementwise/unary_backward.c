@@ -100,13 +100,11 @@ husk_ref_value husk_ref_unary_backward_at(const husk_ref_unary_backward *op, con
     const husk_unary_params defaults = {0}, *params = op->params != NULL ? op->params : &defaults;
     const double dy = husk_ref_load(op->dy, husk_ref_offset(op->dy, index));
     husk_ref_value result = {.terms = 1};
-    if (op->y == NULL ||
-        !from_y(params->op, dy, husk_ref_load(op->y, husk_ref_offset(op->y, index)), &result.value))
+    if (op->y == NULL || !from_y(params->op, dy, husk_ref_load(op->y, husk_ref_offset(op->y, index)), &result.value))
         result.value = from_x(params, dy, husk_ref_load(op->x, husk_ref_offset(op->x, index)));
     result.magnitude = fabs(result.value);
     const bool is_power = params->op == HUSK_UNARY_POWER;
-    result.bound = bound_of(params, result.value,
-                            is_power ? husk_ref_load(op->x, husk_ref_offset(op->x, index)) : 0.0);
+    result.bound = bound_of(params, result.value, is_power ? husk_ref_load(op->x, husk_ref_offset(op->x, index)) : 0.0);
     if (result.value == 0.0 && result.bound == 0.0)
         result.terms = 0; // by definition
     if (params->accumulate & HUSK_ACCUMULATE_INPUTS) {

@@ -156,8 +156,8 @@ static husk_ref_value finish(const husk_ref_gemm_backward *op, husk_ref_value re
 husk_ref_value husk_ref_gemm_backward_at(const husk_ref_gemm_backward *op, const int64_t *index)
 {
     const bool is_parameter = op->wanted == HUSK_REF_GEMM_DB || op->wanted == HUSK_REF_GEMM_DBIAS;
-    const bool accumulates = (get_params(op)->accumulate &
-                              (is_parameter ? HUSK_ACCUMULATE_PARAMETERS : HUSK_ACCUMULATE_INPUTS)) != 0;
+    const bool accumulates =
+        (get_params(op)->accumulate & (is_parameter ? HUSK_ACCUMULATE_PARAMETERS : HUSK_ACCUMULATE_INPUTS)) != 0;
     if (op->wanted == HUSK_REF_GEMM_DC)
         return finish(op, for_c(op, index), accumulates, index);
     const sum s = op->wanted == HUSK_REF_GEMM_DA   ? sum_for_a(op, index)

@@ -67,7 +67,7 @@ typedef struct husk_ref_gemm_backward {
     const husk_ref_array *dy;
     husk_ref_gemm_gradient wanted;
     const husk_ref_array *before; /* the gradient before the call: its shape and strides; values for accumulate alone */
-    double error_factor;          /* of da and db; 0: the header's 4 + 2 sqrt K */
+    double error_factor; /* of da and db; 0: the header's 4 + 2 sqrt K */
 } husk_ref_gemm_backward;
 
 void husk_ref_gemm_backward_run(const husk_ref_gemm_backward *op, const husk_ref_array *out);

@@ -27,8 +27,7 @@ static void add_up(const husk_ref_embedding_backward *op, const table *t)
         t->terms[row]++;
         for (int64_t block = 0; block < t->blocks.count; block++) {
             const husk_ref_projection made =
-                husk_ref_project_block(&t->blocks, dy, husk_ref_offset(dy, index), dy->strides[dy->rank - 1],
-                                       block);
+                husk_ref_project_block(&t->blocks, dy, husk_ref_offset(dy, index), dy->strides[dy->rank - 1], block);
             t->values[row * t->blocks.count + block] += made.value;
             t->norms[row * t->blocks.count + block] += sqrt(made.squares);
         }
@@ -36,8 +35,8 @@ static void add_up(const husk_ref_embedding_backward *op, const table *t)
 }
 
 // As husk_ref_embedding_backward_at has it.
-static void check_block(const husk_ref_embedding_backward *op, const table *t, husk_ref_elements *elements,
-                        int64_t row, int64_t block, husk_ref_report *report)
+static void check_block(const husk_ref_embedding_backward *op, const table *t, husk_ref_elements *elements, int64_t row,
+                        int64_t block, husk_ref_report *report)
 {
     static const husk_embedding_params defaults;
     const husk_embedding_params *params = op->params != NULL ? op->params : &defaults;
@@ -58,8 +57,7 @@ static void check_block(const husk_ref_embedding_backward *op, const table *t, h
     }
     if (params->accumulate & HUSK_ACCUMULATE_PARAMETERS) {
         const husk_ref_projection before =
-            husk_ref_project_block(&t->blocks, op->before, row * op->before->strides[0],
-                                   op->before->strides[1], block);
+            husk_ref_project_block(&t->blocks, op->before, row * op->before->strides[0], op->before->strides[1], block);
         expected += before.value;
         magnitude += sqrt(before.squares);
         if (terms > 0.0) {
@@ -71,15 +69,12 @@ static void check_block(const husk_ref_embedding_backward *op, const table *t, h
     husk_ref_projection actual =
         husk_ref_project_block(&t->blocks, dtable, row * dtable->strides[0], dtable->strides[1], block);
     const int64_t index[2] = {row, block * t->blocks.width};
-    husk_ref_projection_settle(&actual, elements, index, t->blocks.signs + index[1], expected, magnitude,
-                               report);
-    husk_ref_projection_check(&actual, dtable->dtype, expected, bound, magnitude, roundings, 2, index,
-                              report);
+    husk_ref_projection_settle(&actual, elements, index, t->blocks.signs + index[1], expected, magnitude, report);
+    husk_ref_projection_check(&actual, dtable->dtype, expected, bound, magnitude, roundings, 2, index, report);
 }
 
-void husk_ref_embedding_backward_freivalds(const husk_ref_embedding_backward *op,
-                                           const husk_ref_array *dtable, uint64_t seed,
-                                           husk_ref_report *report)
+void husk_ref_embedding_backward_freivalds(const husk_ref_embedding_backward *op, const husk_ref_array *dtable,
+                                           uint64_t seed, husk_ref_report *report)
 {
     table t = {.rows = op->rows, .blocks.columns = op->dy->shape[op->dy->rank - 1]};
     if (t.rows <= 0 || t.blocks.columns <= 0)
@@ -88,8 +83,7 @@ void husk_ref_embedding_backward_freivalds(const husk_ref_embedding_backward *op
     t.blocks.width = husk_ref_projection_width(dtable->dtype, 0.0, lookups / t.rows + 1, t.blocks.columns,
                                                MOST_PROJECTIONS / (double)t.rows);
     t.blocks.count = (t.blocks.columns + t.blocks.width - 1) / t.blocks.width;
-    t.blocks.signs =
-        calloc((size_t)(t.blocks.columns + t.rows * (2 * t.blocks.count + 1)), sizeof(*t.blocks.signs));
+    t.blocks.signs = calloc((size_t)(t.blocks.columns + t.rows * (2 * t.blocks.count + 1)), sizeof(*t.blocks.signs));
     if (t.blocks.signs == NULL) {
         report->allocation_failed = true;
         return;

@@ -6,8 +6,7 @@
 
 husk_ref_value husk_ref_one_hot_at(const husk_ref_one_hot *op, const int64_t *index)
 {
-    const double on = op->params != NULL ? op->params->on : 1.0,
-                 off = op->params != NULL ? op->params->off : 0.0;
+    const double on = op->params != NULL ? op->params->on : 1.0, off = op->params != NULL ? op->params->off : 0.0;
     const double label = husk_ref_load(op->labels, husk_ref_offset(op->labels, index));
     const double value = label == (double)index[op->labels->rank] ? on : off;
     return (husk_ref_value){.value = value, .magnitude = fabs(value)}; // by definition

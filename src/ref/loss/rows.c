@@ -190,8 +190,7 @@ static husk_ref_loss_row row_of_classes(const husk_ref_loss *op, const int64_t *
             continue;
         const double q = husk_ref_loss_wanted(op, index, c), x = x_at(op, index, c);
         const double y = is_log ? x : x - row.maximum - log(row.sum);
-        const double error =
-            fmax(1.0, fabs(y)); // x and the maximum are exact, and their difference is rounded once
+        const double error = fmax(1.0, fabs(y)); // x and the maximum are exact, and their difference is rounded once
         row.value -= q * y;
         row.magnitude += fabs(q * y);
         row.bound += is_log ? 0.0 : (16.0 + 2.0 * sqrt((double)classes)) * HUSK_REF_UNIT * fabs(q) * error;

@@ -6,10 +6,8 @@ husk_ref_norm_place husk_ref_norm_place_make(const husk_norm_params *params, con
     const husk_norm_params defaults = husk_norm_defaults(HUSK_NORM_LAYER);
     if (params == NULL)
         params = &defaults;
-    husk_ref_norm_place place = {.kind = params->kind,
-                                 .x = x,
-                                 .epsilon = params->epsilon,
-                                 .momentum = params->momentum};
+    husk_ref_norm_place place = {
+        .kind = params->kind, .x = x, .epsilon = params->epsilon, .momentum = params->momentum};
     place.first = params->axis < 0 ? params->axis + x->rank : params->axis;
     place.is_trailing = params->kind == HUSK_NORM_LAYER || params->kind == HUSK_NORM_RMS;
     place.is_batch = params->kind == HUSK_NORM_BATCH;

@@ -41,8 +41,8 @@ husk_ref_value husk_ref_grad_norm_at(const husk_ref_grad_norm *op, const int64_t
     result.value = is_maximum ? sum : sqrt(sum);
     result.magnitude = result.value;
     if (!is_maximum && result.value > 0.0)
-        result.bound = husk_ref_sum_bound(0.0, result.terms, sum) / (2.0 * result.value) +
-                       4.0 * HUSK_REF_UNIT * result.value;
+        result.bound =
+            husk_ref_sum_bound(0.0, result.terms, sum) / (2.0 * result.value) + 4.0 * HUSK_REF_UNIT * result.value;
     return op->is_coefficient ? coefficient_of(result.value, result.bound, params->max_norm) : result;
 }
 

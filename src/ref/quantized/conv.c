@@ -49,10 +49,9 @@ husk_ref_value husk_ref_quantized_conv_at(const husk_ref_quantized_conv *op, con
         add_products(op, &window, index, 0, index[0] * op->x->strides[0] + (first + c) * op->x->strides[1],
                      index[1] * op->w->strides[0] + c * op->w->strides[1],
                      op->x_quantization != NULL ? op->x_quantization->zero : 0, &all);
-    return husk_ref_quantized_finish(all.value, all.terms, op->y->dtype,
-                                     x_scale * channel_of(op->w_scale, index[1], 1.0),
-                                     channel_of(op->bias, index[1], 0.0), params->activation,
-                                     params->activation_slope, op->y_quantization);
+    return husk_ref_quantized_finish(
+        all.value, all.terms, op->y->dtype, x_scale * channel_of(op->w_scale, index[1], 1.0),
+        channel_of(op->bias, index[1], 0.0), params->activation, params->activation_slope, op->y_quantization);
 }
 
 static husk_ref_value quantized_conv_at(const void *op, const int64_t *index)

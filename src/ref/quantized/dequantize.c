@@ -10,8 +10,7 @@ husk_ref_value husk_ref_dequantize_at(const husk_ref_dequantize *op, const int64
 {
     const double x = husk_ref_load(op->x, husk_ref_offset(op->x, index));
     const double distance = x - husk_ref_quantize_channel(op->zero, op->params, op->x->rank, index);
-    husk_ref_value result = {.value = distance *
-                                      husk_ref_quantize_channel(op->scale, op->params, op->x->rank, index),
+    husk_ref_value result = {.value = distance * husk_ref_quantize_channel(op->scale, op->params, op->x->rank, index),
                              .terms = 1};
     result.magnitude = fabs(result.value);
     result.bound = distance == 0.0 ? 0.0 : HUSK_REF_UNIT * result.magnitude + HUSK_REF_TINY;

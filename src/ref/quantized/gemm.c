@@ -56,10 +56,9 @@ husk_ref_value husk_ref_quantized_gemm_at(const husk_ref_quantized_gemm *op, con
     for (int64_t p = 0; p < k; p++)
         sum += ((int64_t)husk_ref_load(op->a, matrix_at(op->a, batch, row, p)) - zero) *
                (int64_t)husk_ref_load(op->b, matrix_at(op->b, batch, p, column));
-    return husk_ref_quantized_finish(sum, k, op->c->dtype,
-                                     scale_of(op->a_quantization) * channel_of(op->b_scale, column, 1.0),
-                                     channel_of(op->bias, column, 0.0), params->activation, params->activation_slope,
-                                     op->c_quantization);
+    return husk_ref_quantized_finish(
+        sum, k, op->c->dtype, scale_of(op->a_quantization) * channel_of(op->b_scale, column, 1.0),
+        channel_of(op->bias, column, 0.0), params->activation, params->activation_slope, op->c_quantization);
 }
 
 static husk_ref_value quantized_gemm_at(const void *op, const int64_t *index)

@@ -20,8 +20,8 @@ husk_ref_value husk_ref_quantize_round(husk_dtype dtype, double quotient, double
         .value = (low + high) / 2, .magnitude = fabs(quotient), .bound = (high - low) / 2, .terms = 1};
 }
 
-double husk_ref_quantize_channel(const husk_ref_array *array, const husk_quantize_params *params,
-                                 int32_t rank, const int64_t *index)
+double husk_ref_quantize_channel(const husk_ref_array *array, const husk_quantize_params *params, int32_t rank,
+                                 const int64_t *index)
 {
     if (array == NULL)
         return 0.0;

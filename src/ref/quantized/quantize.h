@@ -27,8 +27,8 @@ husk_ref_function husk_ref_quantize_function(const husk_ref_quantize *op);
  */
 husk_ref_value husk_ref_quantize_round(husk_dtype dtype, double quotient, double error, double zero);
 /* The channel's element of scales or zero points (NULL: 0) for an element of a tensor at the index. */
-double husk_ref_quantize_channel(const husk_ref_array *array, const husk_quantize_params *params,
-                                 int32_t rank, const int64_t *index);
+double husk_ref_quantize_channel(const husk_ref_array *array, const husk_quantize_params *params, int32_t rank,
+                                 const int64_t *index);
 
 HUSK_END_DECLS
 

@@ -95,8 +95,7 @@ static double *copy_matrix(run *r, const husk_ref_array *matrix)
     double *made = doubles(r, matrix->shape[0] * matrix->shape[1]);
     for (int64_t i = 0; made != NULL && i < matrix->shape[0]; i++)
         for (int64_t j = 0; j < matrix->shape[1]; j++)
-            made[i * matrix->shape[1] + j] =
-                husk_ref_load(matrix, i * matrix->strides[0] + j * matrix->strides[1]);
+            made[i * matrix->shape[1] + j] = husk_ref_load(matrix, i * matrix->strides[0] + j * matrix->strides[1]);
     return made;
 }
 
@@ -207,8 +206,8 @@ static void add_step(run *r, const place *p)
     for (int64_t i = 0; i < c->features; i++) {
         const int64_t index[3] = {p->time, p->b, i};
         const husk_ref_array *x = r->op->forward->x;
-        r->x[i] = p->layer == 0 ? husk_ref_load(x, husk_ref_offset(x, index))
-                                : output_at(r, p, p->layer - 1, p->time, i);
+        r->x[i] =
+            p->layer == 0 ? husk_ref_load(x, husk_ref_offset(x, index)) : output_at(r, p, p->layer - 1, p->time, i);
     }
     add_outer(r, &c->d_input, r->gate, rows, 0, r->x, c->features, 0.0, below);
     add_outer(r, &c->d_input_bias, r->gate, rows, 0, &one, 1, 0.0, 0.0);
@@ -382,15 +381,14 @@ static void run_sequence(run *r, int64_t b, husk_ref_rnn_gradients *made)
     memset(r->above_error, 0, plane * sizeof(double));
     for (int64_t time = 0; dy != NULL && time < r->steps; time++)
         for (int64_t i = 0; i < r->directions * r->hidden; i++)
-            r->above[time * r->width + i] =
-                husk_ref_load(dy, husk_ref_offset(dy, (const int64_t[3]){time, b, i}));
+            r->above[time * r->width + i] = husk_ref_load(dy, husk_ref_offset(dy, (const int64_t[3]){time, b, i}));
     for (int64_t layer = r->layers - 1; layer >= 0; layer--) {
         clear_sums(&r->below, (int64_t)plane);
         for (int64_t direction = 0; direction < r->directions; direction++)
             run_direction(r, layer, direction, b, made);
         for (int64_t i = 0; i < (int64_t)plane; i++) {
-            const number sum = product_of(&r->below, i, r->directions * r->gates * r->hidden,
-                                          r->op->forward->product_factor);
+            const number sum =
+                product_of(&r->below, i, r->directions * r->gates * r->hidden, r->op->forward->product_factor);
             r->above[i] = sum.value;
             r->above_error[i] = sum.error;
         }
@@ -482,8 +480,7 @@ void husk_ref_rnn_gradients_release(husk_ref_rnn_gradients *made)
 }
 
 void husk_ref_rnn_gradient_compare(const husk_ref_rnn_backward *op, const husk_ref_rnn_gradient *gradient,
-                                   const husk_ref_array *before, const husk_ref_array *actual,
-                                   husk_ref_report *report)
+                                   const husk_ref_array *before, const husk_ref_array *actual, husk_ref_report *report)
 {
     int64_t index[3] = {0};
     for (int32_t d = 0; d < gradient->rank; d++)
@@ -499,8 +496,7 @@ void husk_ref_rnn_gradient_compare(const husk_ref_rnn_backward *op, const husk_r
             actual->dtype, gradient->bounds[at] +
                                (before != NULL ? husk_ref_sum_bound(0.0, gradient->terms, fabs(there)) : 0.0) +
                                (before != NULL ? u * fabs(value) : 0.0));
-        const double rounding =
-            bound > 0.0 ? husk_ref_round_bound(actual->dtype, fabs(value + there) + bound) : 0.0;
+        const double rounding = bound > 0.0 ? husk_ref_round_bound(actual->dtype, fabs(value + there) + bound) : 0.0;
         const double got = husk_ref_load(actual, husk_ref_offset(actual, index));
         husk_ref_report_add(report, gradient->rank, index, value + there, bound + rounding, got);
         if (gradient->bounds[at] > 0.0)

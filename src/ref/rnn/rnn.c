@@ -66,10 +66,9 @@ static bool check_step(const husk_ref_rnn *op, const husk_ref_array *y, const hu
         if (layer + 1 == layers)
             now.h_error[j] = sqrt((double)hidden) *
                              husk_ref_round_bound(y->dtype, fabs(husk_ref_load(y, husk_ref_offset(y, index))));
-        now.h[j] = layer + 1 == layers
-                       ? husk_ref_load(y, husk_ref_offset(y, index))
-                       : husk_ref_load(reserve, husk_ref_rnn_reserve_output(op, layer) +
-                                                    (back * batch + b) * directions * hidden + feature);
+        now.h[j] = layer + 1 == layers ? husk_ref_load(y, husk_ref_offset(y, index))
+                                       : husk_ref_load(reserve, husk_ref_rnn_reserve_output(op, layer) +
+                                                                    (back * batch + b) * directions * hidden + feature);
         if (params->cell == HUSK_RNN_LSTM)
             now.c[j] = husk_ref_load(reserve, gates + (back * batch + b) * kept + 4 * hidden + j);
     }
@@ -166,9 +165,8 @@ static void choose_sample(const sequence *s, int64_t *sequences, int64_t *units)
     if ((lower_cost + unit_cost * (double)s->hidden) * (double)s->batch <= HUSK_REF_COMPLETE_COST)
         return;
     *sequences = s->batch < 4 ? s->batch : 4;
-    bool all_units =
-        s->layers > 1 || s->observed == NULL ||
-        (params->cell == HUSK_RNN_GRU && params->reset == HUSK_GRU_RESET_BEFORE);
+    bool all_units = s->layers > 1 || s->observed == NULL ||
+                     (params->cell == HUSK_RNN_GRU && params->reset == HUSK_GRU_RESET_BEFORE);
     if (!all_units) {
         int64_t enough = 2048 / (s->steps * s->directions * *sequences) + 1;
         *units = enough > 16 ? enough : 16;

@@ -107,8 +107,7 @@ bool husk_ref_rnn_backward_run(const husk_ref_rnn_backward *op, husk_ref_rnn_gra
 void husk_ref_rnn_gradients_release(husk_ref_rnn_gradients *gradients);
 /* before: what was there and was added to; or NULL. Those of sequences that repeat others are compared as well. */
 void husk_ref_rnn_gradient_compare(const husk_ref_rnn_backward *op, const husk_ref_rnn_gradient *gradient,
-                                   const husk_ref_array *before, const husk_ref_array *actual,
-                                   husk_ref_report *report);
+                                   const husk_ref_array *before, const husk_ref_array *actual, husk_ref_report *report);
 
 HUSK_END_DECLS
 

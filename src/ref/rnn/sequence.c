@@ -33,8 +33,7 @@ bool husk_ref_rnn_sequence_create(const husk_ref_rnn *op, sequence *s)
 }
 
 // The device's own state before a step is exact: it is what the step really read.
-static void load_observed(const sequence *s, int64_t time, int64_t b, int64_t direction,
-                          husk_ref_rnn_state *state)
+static void load_observed(const sequence *s, int64_t time, int64_t b, int64_t direction, husk_ref_rnn_state *state)
 {
     for (int64_t j = 0; j < s->hidden; j++) {
         int64_t index[3] = {time, b, direction * s->hidden + j};

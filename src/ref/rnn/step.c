@@ -54,8 +54,7 @@ static number finish_sum(const gate_sum *sum, int64_t length)
 
 static number activate(husk_act act, number x)
 {
-    return (number){husk_ref_activate(act, 0.0f, x.value),
-                    husk_ref_activation_bound(act, 0.0f, x.value, x.error)};
+    return (number){husk_ref_activate(act, 0.0f, x.value), husk_ref_activation_bound(act, 0.0f, x.value, x.error)};
 }
 
 // What one step of one unit reads.
@@ -114,8 +113,7 @@ static void lstm_unit(const step *s, int64_t unit, int64_t hidden, const husk_re
     next->c[unit] = c.value;
     next->c_error[unit] = c.error;
     next->h[unit] = o.value * t.value;
-    next->h_error[unit] =
-        fabs(t.value) * o.error + o.value * t.error + 2.0 * u * fabs(next->h[unit]) + HUSK_REF_TINY;
+    next->h_error[unit] = fabs(t.value) * o.error + o.value * t.error + 2.0 * u * fabs(next->h[unit]) + HUSK_REF_TINY;
     keep(s, 0, unit, i);
     keep(s, 1, unit, f);
     keep(s, 2, unit, g);
@@ -147,8 +145,8 @@ static void gru_unit(const step *s, int64_t unit, int64_t hidden, const husk_ref
     number n = activate(HUSK_ACT_TANH, argument);
     number h0 = {s->previous->h[unit], s->previous->h_error[unit]};
     next->h[unit] = (1.0 - z.value) * n.value + z.value * h0.value;
-    next->h_error[unit] = fabs(h0.value - n.value) * z.error + (1.0 - z.value) * n.error +
-                          z.value * h0.error + 4.0 * HUSK_REF_UNIT * (fabs(n.value) + fabs(h0.value));
+    next->h_error[unit] = fabs(h0.value - n.value) * z.error + (1.0 - z.value) * n.error + z.value * h0.error +
+                          4.0 * HUSK_REF_UNIT * (fabs(n.value) + fabs(h0.value));
     keep(s, 0, unit, r);
     keep(s, 1, unit, z);
     keep(s, 2, unit, n);
@@ -161,15 +159,13 @@ static void reset_before(const step *s, int64_t hidden, double *reset_h, double 
         number r = activate(HUSK_ACT_SIGMOID, previous_gate(s, j));
         double h = s->previous->h[j];
         reset_h[j] = r.value * h;
-        reset_error[j] =
-            fabs(h) * r.error + r.value * s->previous->h_error[j] + HUSK_REF_UNIT * fabs(reset_h[j]);
+        reset_error[j] = fabs(h) * r.error + r.value * s->previous->h_error[j] + HUSK_REF_UNIT * fabs(reset_h[j]);
     }
 }
 
 bool husk_ref_rnn_step_and_keep(const husk_rnn_params *params, const husk_ref_rnn_weights *weights, const double *x,
                                 const double *x_error, const husk_ref_rnn_state *previous, const int64_t *units,
-                                int64_t unit_count, const husk_ref_rnn_state *next, double product_factor,
-                                number *kept)
+                                int64_t unit_count, const husk_ref_rnn_state *next, double product_factor, number *kept)
 {
     int64_t hidden = params->hidden_size;
     step s = {.params = params,

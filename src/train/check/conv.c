@@ -177,8 +177,7 @@ static void choose_draws(husk__conv_check *c, bool is_positive, bool is_sampled)
         most = fmin(most, c->stored == HUSK_F16 ? 400 : 64);
     const double range = fmax(1, fmin(127, floor(sqrt(most / in_all))));
     const double kept = fmin(1, most / in_all);
-    const double sum = fmin(in_all * range * range, 2 * most + 64) + 8,
-                 deviation = range * range * sqrt(in_all * kept);
+    const double sum = fmin(in_all * range * range, 2 * most + 64) + 8, deviation = range * range * sqrt(in_all * kept);
     if (is_sampled && (is_smooth || c->activation == HUSK_ACT_RELU6)) // about 0, where it is bent
         c->scale = ldexp(1, (int)ceil(log2(fmax(1, deviation / 2))));
     else if (c->activation == HUSK_ACT_RELU6)
@@ -275,10 +274,8 @@ static husk_status compare(husk__conv_check *c)
 
 static husk_status prepare(husk__conv_check *c)
 {
-    const int slots[3][HUSK__CONV_OPERANDS] = {{0, 1, 3, 2},
-                                               {2, 0, 1, -1},
-                                               {0, 2, 1,
-                                                3}}; // by kind, of HUSK__OF_X, HUSK__OF_W, HUSK__OF_Y, HUSK__OF_BIAS
+    const int slots[3][HUSK__CONV_OPERANDS] = {
+        {0, 1, 3, 2}, {2, 0, 1, -1}, {0, 2, 1, 3}}; // by kind, of HUSK__OF_X, HUSK__OF_W, HUSK__OF_Y, HUSK__OF_BIAS
     for (int o = 0; o < HUSK__CONV_OPERANDS; o++) {
         const int slot = slots[c->kind][o];
         husk__drawn_describe(&c->operands[o], slot < 0 ? NULL : husk__tensor_of(c->call, slot));
@@ -348,5 +345,4 @@ static const char **variant_of(husk__node_params *params)
 
 const husk__verifier husk__verify_conv = {"conv", variant_of, check_forward};
 const husk__verifier husk__verify_conv_backward_data = {"conv_backward_data", variant_of, check_backward_data};
-const husk__verifier husk__verify_conv_backward_weights = {"conv_backward_weights", variant_of,
-                                                           check_backward_weights};
+const husk__verifier husk__verify_conv_backward_weights = {"conv_backward_weights", variant_of, check_backward_weights};

@@ -14,8 +14,7 @@ static double forward_at(const husk__conv_check *c, const int64_t *index)
                      : 0;
     for (int64_t channel = 0; channel < c->in_group; channel++)
         for (int64_t r = 0; r < c->taps; r++) {
-            const int64_t tap[3] = {r / c->filter[2] / c->filter[1], r / c->filter[2] % c->filter[1],
-                                    r % c->filter[2]};
+            const int64_t tap[3] = {r / c->filter[2] / c->filter[1], r / c->filter[2] % c->filter[1], r % c->filter[2]};
             int64_t x[5] = {index[0], group * c->in_group + channel};
             bool is_inside = true;
             for (int d = 0; d < 3; d++) {
@@ -36,8 +35,7 @@ static double backward_data_at(const husk__conv_check *c, const int64_t *index)
     double sum = 0;
     for (int64_t filter = group * c->of_group; filter < (group + 1) * c->of_group; filter++)
         for (int64_t r = 0; r < c->taps; r++) {
-            const int64_t tap[3] = {r / c->filter[2] / c->filter[1], r / c->filter[2] % c->filter[1],
-                                    r % c->filter[2]};
+            const int64_t tap[3] = {r / c->filter[2] / c->filter[1], r / c->filter[2] % c->filter[1], r % c->filter[2]};
             int64_t y[5] = {index[0], filter};
             bool is_inside = true;
             for (int d = 0; d < 3; d++) {

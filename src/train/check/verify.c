@@ -27,8 +27,8 @@ typedef struct verifying {
 static void say(const verifying *v, husk_log_level level, const husk__call *call, const char *text)
 {
     char line[1024];
-    snprintf(line, sizeof line, "%s: %s: %s: %s", v->scope->call, v->graph->nodes[call->node].name,
-             call->verifier->op, text);
+    snprintf(line, sizeof line, "%s: %s: %s: %s", v->scope->call, v->graph->nodes[call->node].name, call->verifier->op,
+             text);
     husk_context_log(v->graph->context, level, line);
 }
 
@@ -149,8 +149,7 @@ static husk_status replace(verifying *v, husk__call *call, const husk_plan *wron
     size_t count = 0;
     husk_error error = {0};
     bool is_right = false;
-    husk_status status =
-        husk_tuning_candidates(v->graph->context, wrong, candidates, MOST_CANDIDATES, &count, &error);
+    husk_status status = husk_tuning_candidates(v->graph->context, wrong, candidates, MOST_CANDIDATES, &count, &error);
     if (status)
         return husk__caused_by(v->scope->error, &error, husk__train_fail(v->scope, status, "%s", error.text));
     count = count < MOST_CANDIDATES ? count : MOST_CANDIDATES;
@@ -229,10 +228,10 @@ static husk_status verify_call(verifying *v, husk__call *call)
         say(v, HUSK_LOG_WARNING, call, "it is not verified: there is no memory for that");
         status = HUSK_OK;
     } else if (status)
-        status = husk__caused_by(v->scope->error, failure_of(v, &finding),
-                                 husk__train_fail(v->scope, status, "%s: %s%s", v->graph->nodes[call->node].name,
-                                                  call->is_backward ? "gradient: " : "",
-                                                  failure_of(v, &finding)->text));
+        status =
+            husk__caused_by(v->scope->error, failure_of(v, &finding),
+                            husk__train_fail(v->scope, status, "%s: %s%s", v->graph->nodes[call->node].name,
+                                             call->is_backward ? "gradient: " : "", failure_of(v, &finding)->text));
     else
         status = finding.is_wrong ? answer_wrong(v, call, &finding) : keep(v, call, &finding);
     husk_plan_release(finding.plan);

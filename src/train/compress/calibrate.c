@@ -64,8 +64,7 @@ void husk_calibration_release(husk_calibration *calibration)
 // ---- observing ----
 
 // Smallest and largest of a strided tensor's elements in host memory.
-static void range_of(const float *elements, const husk_tensor *tensor, int32_t dimension, float *low,
-                     float *high)
+static void range_of(const float *elements, const husk_tensor *tensor, int32_t dimension, float *low, float *high)
 {
     if (dimension == tensor->rank) {
         *low = *elements < *low || isnan(*elements) ? *elements : *low;
@@ -76,25 +75,21 @@ static void range_of(const float *elements, const husk_tensor *tensor, int32_t d
         range_of(elements + i * tensor->strides[dimension], tensor, dimension + 1, low, high);
 }
 
-static husk_status observe(husk_graph *graph, const husk__call *call, observed *seen,
-                           const husk__train_scope *scope)
+static husk_status observe(husk_graph *graph, const husk__call *call, observed *seen, const husk__train_scope *scope)
 {
     const husk_tensor *x = &call->slots[0].tensor;
     const uint64_t bytes = (uint64_t)husk_tensor_extent(x);
     float *host = malloc(bytes);
     if (!host)
         return husk__train_no_memory(scope);
-    husk_status status = husk__queue_failed(graph,
-                                            husk_buffer_read(graph->queue, x->buffer,
-                                                             (uint64_t)x->offset * sizeof *host, bytes, host),
-                                            scope);
+    husk_status status = husk__queue_failed(
+        graph, husk_buffer_read(graph->queue, x->buffer, (uint64_t)x->offset * sizeof *host, bytes, host), scope);
     if (!status)
         range_of(host, x, 0, &seen->low, &seen->high);
     free(host);
     if (!status && !(isfinite(seen->low) && isfinite(seen->high)))
-        status =
-            husk__train_fail(scope, HUSK_INVALID_ARGUMENT, "graph: %s: what it reads holds NaN or infinity",
-                             graph->nodes[call->node].name);
+        status = husk__train_fail(scope, HUSK_INVALID_ARGUMENT, "graph: %s: what it reads holds NaN or infinity",
+                                  graph->nodes[call->node].name);
     return status;
 }
 
@@ -154,8 +149,7 @@ static void quantize_input(quantized *to, const observed *seen)
 }
 
 // inner: elements from one output channel to the next.
-static void quantize_weights(quantized *to, const float *weights, int64_t count, int64_t channels,
-                             int64_t inner)
+static void quantize_weights(quantized *to, const float *weights, int64_t count, int64_t channels, int64_t inner)
 {
     for (int64_t k = 0; k < channels; k++)
         to->weight_scales[k] = 0;
@@ -188,29 +182,27 @@ static husk_status quantize_node(const husk_calibration *calibration, size_t ind
     husk_status status = HUSK_OK;
     if (!weights || !to->weights || !to->weight_scales)
         status = husk__source_fail(source, HUSK_OUT_OF_HOST_MEMORY, "there is no memory for weights");
-    else if ((status = husk_buffer_read(graph->queue, graph->compiled->regions[HUSK__REGION_PARAMETERS],
-                                        value->offset, (uint64_t)count * sizeof *weights, weights)))
+    else if ((status = husk_buffer_read(graph->queue, graph->compiled->regions[HUSK__REGION_PARAMETERS], value->offset,
+                                        (uint64_t)count * sizeof *weights, weights)))
         husk__caused_by(source->error, husk_queue_error(graph->queue),
-                        husk__source_fail(source, status, "%s: %s", value->name,
-                                          husk_queue_error(graph->queue)->text));
+                        husk__source_fail(source, status, "%s: %s", value->name, husk_queue_error(graph->queue)->text));
     for (int64_t i = 0; i < count && !status; i++)
         if (!isfinite(weights[i]))
-            status =
-                husk__source_fail(source, HUSK_INVALID_ARGUMENT,
-                                  "calibration: the graph's parameter %s holds NaN or infinity", value->name);
+            status = husk__source_fail(source, HUSK_INVALID_ARGUMENT,
+                                       "calibration: the graph's parameter %s holds NaN or infinity", value->name);
     if (!status) {
         quantize_weights(to, weights, count, channels, inner);
         quantize_input(to, &calibration->nodes[index]);
         husk__quantized_names_make(&to->names, graph, node);
         const husk_tensor *w = &value->tensor;
-        items[0] = (husk_safetensors_item){value->name, to->weights,
-                                           husk_tensor_make(NULL, HUSK_I8, w->rank, w->shape)};
+        items[0] =
+            (husk_safetensors_item){value->name, to->weights, husk_tensor_make(NULL, HUSK_I8, w->rank, w->shape)};
         items[1] = (husk_safetensors_item){to->names.weight_scale, to->weight_scales,
                                            husk_tensor_make(NULL, HUSK_F32, 1, &channels)};
-        items[2] = (husk_safetensors_item){to->names.input_scale, &to->input_scale,
-                                           husk_tensor_make(NULL, HUSK_F32, 0, NULL)};
-        items[3] = (husk_safetensors_item){to->names.input_zero, &to->input_zero,
-                                           husk_tensor_make(NULL, HUSK_U8, 0, NULL)};
+        items[2] =
+            (husk_safetensors_item){to->names.input_scale, &to->input_scale, husk_tensor_make(NULL, HUSK_F32, 0, NULL)};
+        items[3] =
+            (husk_safetensors_item){to->names.input_zero, &to->input_zero, husk_tensor_make(NULL, HUSK_U8, 0, NULL)};
     }
     free(weights);
     return status;
@@ -231,20 +223,17 @@ static husk_status save(const husk_calibration *calibration, const husk__source 
     husk__checkpoint_list list = {0};
     husk_error error;
     quantized *all = calloc(nodes, sizeof *all);
-    husk_status status =
-        husk__checkpoint_list_make(&list, calibration->graph, &(husk__checkpoint_wish){0}, source);
+    husk_status status = husk__checkpoint_list_make(&list, calibration->graph, &(husk__checkpoint_wish){0}, source);
     husk_safetensors_item *items = malloc((4 * nodes + list.count) * sizeof *items);
     if (!status && (!all || !items))
-        status =
-            husk__source_fail(source, HUSK_OUT_OF_HOST_MEMORY, "there is no memory for the list of tensors");
+        status = husk__source_fail(source, HUSK_OUT_OF_HOST_MEMORY, "there is no memory for the list of tensors");
     for (size_t i = 0; i < nodes && !status; i++)
         status = quantize_node(calibration, i, &all[i], items + 4 * i, source);
     size_t count = 4 * nodes;
     for (size_t i = 0; i < list.count && !status; i++)
         if (!is_quantized(items, 4 * nodes, list.items[i].name))
             items[count++] = list.items[i];
-    if (!status &&
-        husk_safetensors_write(source->path, calibration->graph->queue, items, count, metadata, 1, &error))
+    if (!status && husk_safetensors_write(source->path, calibration->graph->queue, items, count, metadata, 1, &error))
         status = husk__checkpoint_pass_on(source, &error);
     for (size_t i = 0; i < nodes && all; i++) {
         free(all[i].weights);
@@ -260,8 +249,7 @@ husk_status husk_calibration_save(const husk_calibration *calibration, const cha
 {
     husk__source source = {.call = "husk_calibration_save", .error = error};
     if (!calibration || !path)
-        return husk__source_fail(&source, HUSK_INVALID_ARGUMENT, "%s: it is NULL",
-                                 path ? "calibration" : "path");
+        return husk__source_fail(&source, HUSK_INVALID_ARGUMENT, "%s: it is NULL", path ? "calibration" : "path");
     if (!calibration->has_seen)
         return husk__source_fail(&source, HUSK_INVALID_ARGUMENT, "calibration: nothing was observed yet");
     source.path = path;

@@ -40,8 +40,8 @@ static husk_value soften(distilling *d, const char *suffix, float temperature, i
     return husk_graph_softmax(d->graph, part_name(d, suffix), &log, x);
 }
 
-static husk_value build(distilling *d, const husk_distillation_params *own, const husk_tensor *xt,
-                        husk_value x, husk_value teacher, husk_value labels)
+static husk_value build(distilling *d, const husk_distillation_params *own, const husk_tensor *xt, husk_value x,
+                        husk_value teacher, husk_value labels)
 {
     const int32_t classes = xt->rank == 1 ? 0 : 1;
     const double rows = (double)husk_tensor_count(xt) / (double)xt->shape[classes];
@@ -55,17 +55,15 @@ static husk_value build(distilling *d, const husk_distillation_params *own, cons
                                       HUSK_NO_VALUE, HUSK_NO_VALUE);
     if (own->weight == 1)
         return scaled(d->graph, d->name, factor, soft);
-    husk_value hard =
-        husk_graph_loss(d->graph, part_name(d, "labels"), NULL, x, labels, HUSK_NO_VALUE, HUSK_NO_VALUE);
+    husk_value hard = husk_graph_loss(d->graph, part_name(d, "labels"), NULL, x, labels, HUSK_NO_VALUE, HUSK_NO_VALUE);
     husk_binary_params sum = husk_binary_defaults(HUSK_BINARY_ADD);
     sum.alpha = (float)((double)own->weight * factor);
     sum.beta = 1 - own->weight;
     return husk_graph_binary(d->graph, d->name, &sum, soft, hard);
 }
 
-husk_value husk_graph_distillation(husk_graph *graph, const char *name,
-                                   const husk_distillation_params *params, husk_value x, husk_value teacher,
-                                   husk_value labels)
+husk_value husk_graph_distillation(husk_graph *graph, const char *name, const husk_distillation_params *params,
+                                   husk_value x, husk_value teacher, husk_value labels)
 {
     const husk_distillation_params defaults = husk_distillation_defaults();
     husk__building building;
@@ -73,18 +71,17 @@ husk_value husk_graph_distillation(husk_graph *graph, const char *name,
     husk_tensor xt, tt;
     char text[160], other[160];
     if (!husk__graph_begin(&building, graph, "husk_graph_distillation", "distillation", name, true) ||
-        !husk__graph_params(&building, &own, sizeof own, "husk_distillation_defaults",
-                            params ? params : &defaults, "params") ||
+        !husk__graph_params(&building, &own, sizeof own, "husk_distillation_defaults", params ? params : &defaults,
+                            "params") ||
         !husk__graph_wide(&building, &x, "x", false, &xt) ||
         !husk__graph_wide(&building, &teacher, "teacher", false, &tt))
         return HUSK_NO_VALUE;
     if (!(own.temperature > 0 && own.temperature - own.temperature == 0))
         return husk__graph_refuse(&building, HUSK_INVALID_ARGUMENT, "params",
-                                  "temperature is %g; it has to be above 0 and finite",
-                                  (double)own.temperature);
+                                  "temperature is %g; it has to be above 0 and finite", (double)own.temperature);
     if (!(own.weight >= 0 && own.weight <= 1))
-        return husk__graph_refuse(&building, HUSK_INVALID_ARGUMENT, "params",
-                                  "weight is %g; it has to be 0 to 1", (double)own.weight);
+        return husk__graph_refuse(&building, HUSK_INVALID_ARGUMENT, "params", "weight is %g; it has to be 0 to 1",
+                                  (double)own.weight);
     if (xt.rank < 1)
         return husk__graph_refuse(&building, HUSK_INVALID_ARGUMENT, "x",
                                   "it is a scalar; [C] or [N, C, ...] is wanted");

@@ -76,9 +76,8 @@ typedef struct range {
     size_t begin, end;
 } range;
 
-static husk_status prune_ranges(const double *magnitudes, const range *ranges, size_t range_count,
-                                double share, uint8_t *masks, husk_prune_counts *counts,
-                                const husk__train_scope *scope)
+static husk_status prune_ranges(const double *magnitudes, const range *ranges, size_t range_count, double share,
+                                uint8_t *masks, husk_prune_counts *counts, const husk__train_scope *scope)
 {
     size_t count = 0, zeros = 0, pruned = 0, equal = 0;
     for (size_t r = 0; r < range_count; r++)
@@ -140,8 +139,7 @@ static husk_status prune_chosen(const husk_graph *graph, const husk_prune_params
 
 // ---- pruning ----
 
-static husk_status read_magnitudes(const husk_graph *graph, double *magnitudes,
-                                   const husk__train_scope *scope)
+static husk_status read_magnitudes(const husk_graph *graph, double *magnitudes, const husk__train_scope *scope)
 {
     const husk__compiled *own = graph->compiled;
     const size_t count = (size_t)husk__trained_elements(graph);
@@ -158,8 +156,7 @@ static husk_status read_magnitudes(const husk_graph *graph, double *magnitudes,
 }
 
 // The new masks take the place of the old ones, and are applied.
-static husk_status put_masks(husk_graph *graph, const uint8_t *host, const bool *chosen,
-                             const husk__train_scope *scope)
+static husk_status put_masks(husk_graph *graph, const uint8_t *host, const bool *chosen, const husk__train_scope *scope)
 {
     husk__compiled *own = graph->compiled;
     husk_error error;
@@ -169,9 +166,8 @@ static husk_status put_masks(husk_graph *graph, const uint8_t *host, const bool 
     husk_status status = husk__masks_create(graph, &masks, &error);
     if (status)
         return husk__caused_by(scope->error, &error, husk__train_fail(scope, status, "%s", error.text));
-    status =
-        husk__queue_failed(graph, husk_buffer_write(graph->queue, masks, 0, husk__trained_elements(graph), host),
-                           scope);
+    status = husk__queue_failed(graph, husk_buffer_write(graph->queue, masks, 0, husk__trained_elements(graph), host),
+                                scope);
     if (status) {
         husk_buffer_release(masks);
         return status;
@@ -206,8 +202,7 @@ static husk_status prune(husk_graph *graph, const husk_prune_params *params, hus
     if (!status)
         status = read_magnitudes(graph, magnitudes, scope);
     if (!status && own->masks)
-        status =
-            husk__queue_failed(graph, husk_buffer_read(graph->queue, own->masks, 0, elements, masks), scope);
+        status = husk__queue_failed(graph, husk_buffer_read(graph->queue, own->masks, 0, elements, masks), scope);
     else if (!status)
         memset(masks, 1, elements);
     for (size_t i = 0; i < elements && !status; i++)

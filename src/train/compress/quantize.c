@@ -34,8 +34,8 @@ static husk_status expect(const husk_safetensors *file, const char *name, husk_d
 }
 
 // What the file says of a node; is_there: its weights have eight bits.
-static husk_status look_at(const husk_graph *graph, const husk_safetensors *file, const husk__node *node,
-                           found *one, bool *is_there, const husk__source *source)
+static husk_status look_at(const husk_graph *graph, const husk_safetensors *file, const husk__node *node, found *one,
+                           bool *is_there, const husk__source *source)
 {
     int32_t axis;
     const husk__value *w = &graph->values[husk__quantizable_weights(node, &axis)];
@@ -63,15 +63,13 @@ static husk_status look_at(const husk_graph *graph, const husk_safetensors *file
         return husk__checkpoint_pass_on(source, &error);
     one->x.zero = zero;
     if (!(one->x.scale > 0 && one->x.scale - one->x.scale == 0))
-        return husk__source_fail(source, HUSK_INVALID_ARGUMENT,
-                                 "its %s is %g; it has to be positive and finite", names.input_scale,
-                                 (double)one->x.scale);
+        return husk__source_fail(source, HUSK_INVALID_ARGUMENT, "its %s is %g; it has to be positive and finite",
+                                 names.input_scale, (double)one->x.scale);
     // Nothing may fail by its name once nodes are changed.
     const char *const made[] = {names.weight_scale, names.input_scale, names.input_zero};
     for (int i = 0; i < 3; i++)
         if (strlen(made[i]) > HUSK__GRAPH_NAME || husk__graph_find(graph, made[i]))
-            return husk__source_fail(source, HUSK_INVALID_ARGUMENT,
-                                     "graph: it cannot have a parameter %s: %s", made[i],
+            return husk__source_fail(source, HUSK_INVALID_ARGUMENT, "graph: it cannot have a parameter %s: %s", made[i],
                                      strlen(made[i]) > HUSK__GRAPH_NAME ? "the name is too long"
                                                                         : "there is a value of this name already");
     return HUSK_OK;
@@ -124,8 +122,8 @@ static husk_status change(husk_graph *graph, const found *one, const husk__train
     return HUSK_OK;
 }
 
-static husk_status quantize(husk_graph *graph, const husk_safetensors *file, size_t *count,
-                            const husk__source *source, const husk__train_scope *scope)
+static husk_status quantize(husk_graph *graph, const husk_safetensors *file, size_t *count, const husk__source *source,
+                            const husk__train_scope *scope)
 {
     found *list = malloc((size_t)graph->node_count * sizeof *list);
     husk_status status = list ? HUSK_OK : husk__train_no_memory(scope);
@@ -137,9 +135,8 @@ static husk_status quantize(husk_graph *graph, const husk_safetensors *file, siz
         *count += is_there;
     }
     if (!status && *count == 0)
-        status =
-            husk__source_fail(source, HUSK_INVALID_ARGUMENT,
-                              "it has no weights of eight bits for a convolution or product of the graph");
+        status = husk__source_fail(source, HUSK_INVALID_ARGUMENT,
+                                   "it has no weights of eight bits for a convolution or product of the graph");
     graph->is_quantized = !status;
     for (size_t i = 0; i < *count && !status; i++)
         status = change(graph, &list[i], scope);
@@ -147,8 +144,7 @@ static husk_status quantize(husk_graph *graph, const husk_safetensors *file, siz
     return status;
 }
 
-husk_status husk_graph_quantize(husk_graph *graph, const husk_safetensors *file, size_t *count,
-                                husk_error *error)
+husk_status husk_graph_quantize(husk_graph *graph, const husk_safetensors *file, size_t *count, husk_error *error)
 {
     const husk__train_scope scope = {"husk_graph_quantize", error};
     husk__source source = {.call = scope.call, .error = error};

@@ -11,10 +11,9 @@ husk_status husk__cifar10_count(uint64_t size, int64_t *records, const husk__sou
 {
     *records = (int64_t)(size / HUSK__CIFAR10_RECORD);
     if (size == 0 || size % HUSK__CIFAR10_RECORD != 0)
-        return husk__source_fail(
-            source, HUSK_INVALID_ARGUMENT,
-            "its %llu bytes are not whole records of CIFAR-10, a label and 3072 pixels each",
-            (unsigned long long)size);
+        return husk__source_fail(source, HUSK_INVALID_ARGUMENT,
+                                 "its %llu bytes are not whole records of CIFAR-10, a label and 3072 pixels each",
+                                 (unsigned long long)size);
     return HUSK_OK;
 }
 
@@ -24,8 +23,8 @@ husk_status husk__cifar10_parse(const unsigned char *bytes, int64_t first, int64
     for (int64_t i = 0; i < records; ++i, bytes += HUSK__CIFAR10_RECORD) {
         if (bytes[0] >= HUSK__CIFAR10_CLASSES)
             return husk__source_fail(source, HUSK_INVALID_ARGUMENT,
-                                     "record %lld: its label is %d, and labels are 0 to 9",
-                                     (long long)(first + i), bytes[0]);
+                                     "record %lld: its label is %d, and labels are 0 to 9", (long long)(first + i),
+                                     bytes[0]);
         labels[i] = bytes[0];
         memcpy(images + i * HUSK__CIFAR10_PIXELS, bytes + 1, HUSK__CIFAR10_PIXELS);
     }
@@ -68,8 +67,7 @@ static husk_status read_records(const husk__source *source, int64_t records, uin
         status = husk__file_read(source, descriptor, (uint64_t)done * HUSK__CIFAR10_RECORD, piece,
                                  (uint64_t)now * HUSK__CIFAR10_RECORD);
         if (!status)
-            status = husk__cifar10_parse(piece, done, now, images + done * HUSK__CIFAR10_PIXELS,
-                                         labels + done, source);
+            status = husk__cifar10_parse(piece, done, now, images + done * HUSK__CIFAR10_PIXELS, labels + done, source);
         done += now;
     }
     free(piece);

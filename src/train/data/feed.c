@@ -38,8 +38,7 @@ struct husk_feed {
 
 // ---- making one ----
 
-static husk_status check_params(const husk_feed_params *params, const husk_dataset *dataset,
-                                const husk__source *source)
+static husk_status check_params(const husk_feed_params *params, const husk_dataset *dataset, const husk__source *source)
 {
     const char *rule = NULL;
     if (params->size != sizeof *params)
@@ -49,8 +48,7 @@ static husk_status check_params(const husk_feed_params *params, const husk_datas
         rule = "batch: a batch has one example or more";
     else if (params->slots != 0 && (params->slots < LEAST_SLOTS || params->slots > MOST_SLOTS))
         rule = "slots: 2 to 8";
-    else if (params->shards < 0 || params->shard < 0 ||
-             params->shard >= (params->shards ? params->shards : 1))
+    else if (params->shards < 0 || params->shard < 0 || params->shard >= (params->shards ? params->shards : 1))
         rule = "shard: it is below shards";
     else if (params->shards > params->batch)
         rule = "shards: a batch has fewer examples";
@@ -84,13 +82,11 @@ static husk_status pass_on(const husk__source *source, const husk_error *error)
 static husk_status make_memory(husk_feed *feed, const husk__source *source)
 {
     const int64_t most = feed->batch / feed->shards + 1;
-    const husk__column *inputs = husk__dataset_inputs(feed->dataset),
-                       *labels = husk__dataset_labels(feed->dataset);
+    const husk__column *inputs = husk__dataset_inputs(feed->dataset), *labels = husk__dataset_labels(feed->dataset);
     int64_t elements;
     if (__builtin_mul_overflow(most, inputs->elements + (labels->data ? labels->elements : 0), &elements) ||
         elements > INT64_MAX / 8)
-        return husk__source_fail(source, HUSK_INVALID_ARGUMENT,
-                                 "params: batch: its bytes are beyond 63 bits");
+        return husk__source_fail(source, HUSK_INVALID_ARGUMENT, "params: batch: its bytes are beyond 63 bits");
     feed->order = husk__example_list(feed->dataset->count);
     feed->staging = malloc((size_t)(input_bytes(feed, most) + label_bytes(feed, most)) + 1);
     if (!feed->order || !feed->staging)
@@ -126,14 +122,14 @@ static husk_status make(husk_feed *feed, const husk_dataset *dataset, const husk
     if (!status)
         status = make_memory(feed, source);
     husk_error error;
-    if (!status && husk_queue_create(feed->context, &HUSK_QUEUE_PARAMS(.profiling = params->profiling != 0),
-                                     &feed->queue, &error))
+    if (!status &&
+        husk_queue_create(feed->context, &HUSK_QUEUE_PARAMS(.profiling = params->profiling != 0), &feed->queue, &error))
         status = pass_on(source, &error);
     return status;
 }
 
-husk_status husk_feed_create(husk_context *context, const husk_dataset *dataset,
-                             const husk_feed_params *params, husk_feed **feed, husk_error *error)
+husk_status husk_feed_create(husk_context *context, const husk_dataset *dataset, const husk_feed_params *params,
+                             husk_feed **feed, husk_error *error)
 {
     const husk__source source = {.call = "husk_feed_create", .error = error};
     if (!context || !dataset || !params || !feed)
@@ -210,8 +206,7 @@ static void gather_batch(husk_feed *feed, slot *to)
 {
     const husk__column *labels = husk__dataset_labels(feed->dataset);
     const int64_t first = (int64_t)feed->ahead.batch * feed->batch, left = feed->dataset->count - first;
-    const int64_t whole = left < feed->batch ? left : feed->batch,
-                  begin = share_begin(feed, whole, feed->shard);
+    const int64_t whole = left < feed->batch ? left : feed->batch, begin = share_begin(feed, whole, feed->shard);
     order_epoch(feed, feed->ahead.epoch);
     to->position = feed->ahead;
     to->count = share_begin(feed, whole, feed->shard + 1) - begin;
@@ -286,8 +281,7 @@ static husk_status check_queue(const husk_feed *feed, husk_queue *queue, const h
     if (!feed || !queue)
         return husk__source_fail(source, HUSK_INVALID_ARGUMENT, "%s: it is NULL", feed ? "queue" : "feed");
     if (husk_queue_context(queue) != feed->context)
-        return husk__source_fail(source, HUSK_INVALID_ARGUMENT,
-                                 "queue: it belongs to another context than the feed");
+        return husk__source_fail(source, HUSK_INVALID_ARGUMENT, "queue: it belongs to another context than the feed");
     return HUSK_OK;
 }
 
@@ -357,10 +351,9 @@ husk_status husk_feed_seek(husk_feed *feed, husk_feed_position position, husk_er
     if (!feed)
         return husk__source_fail(&source, HUSK_INVALID_ARGUMENT, "feed: it is NULL");
     if (position.epoch == UINT64_MAX || position.batch >= (uint64_t)husk_feed_batches(feed))
-        return husk__source_fail(&source, HUSK_INVALID_ARGUMENT,
-                                 "position: batch %llu of epoch %llu, and an epoch has %lld",
-                                 (unsigned long long)position.batch, (unsigned long long)position.epoch,
-                                 (long long)husk_feed_batches(feed));
+        return husk__source_fail(
+            &source, HUSK_INVALID_ARGUMENT, "position: batch %llu of epoch %llu, and an epoch has %lld",
+            (unsigned long long)position.batch, (unsigned long long)position.epoch, (long long)husk_feed_batches(feed));
     feed->loaded = 0; // what is on its way is written over; the feed's queue is in order
     feed->ahead = position;
     return HUSK_OK;

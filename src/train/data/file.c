@@ -29,8 +29,8 @@ husk_status husk__source_fail(const husk__source *source, husk_status status, co
     size_t used = 0;
     const size_t capacity = sizeof error->text;
     // A path of any length leaves room for the rule.
-    const int begun = snprintf(error->text, capacity, "%s: %.1024s%s", source->call,
-                               source->path ? source->path : "", source->path ? ": " : "");
+    const int begun = snprintf(error->text, capacity, "%s: %.1024s%s", source->call, source->path ? source->path : "",
+                               source->path ? ": " : "");
     if (begun > 0)
         used = (size_t)begun < capacity ? (size_t)begun : capacity - 1;
     va_list arguments;
@@ -49,8 +49,7 @@ husk_status husk__source_fail_system(const husk__source *source, const char *wha
     char text[256] = "";
     if (strerror_r(code, text, sizeof text) != 0)
         snprintf(text, sizeof text, "error %d", code);
-    return husk__source_fail(source, code == ENOMEM ? HUSK_OUT_OF_HOST_MEMORY : HUSK_IO, "%s: %s", what,
-                             text);
+    return husk__source_fail(source, code == ENOMEM ? HUSK_OUT_OF_HOST_MEMORY : HUSK_IO, "%s: %s", what, text);
 }
 
 // ---- reading ----
@@ -75,8 +74,7 @@ husk_status husk__file_open(const husk__source *source, int *descriptor, uint64_
     return HUSK_OK;
 }
 
-husk_status husk__file_read(const husk__source *source, int descriptor, uint64_t offset, void *bytes,
-                            uint64_t size)
+husk_status husk__file_read(const husk__source *source, int descriptor, uint64_t offset, void *bytes, uint64_t size)
 {
     char *to = bytes;
     while (size) {
@@ -223,8 +221,8 @@ static husk_status write_bytes(husk__part *part, int64_t offset, const void *byt
     const char *from = bytes;
     while (size) {
         const size_t most = size < MOST_AT_ONCE ? (size_t)size : MOST_AT_ONCE;
-        const ssize_t done = offset < 0 ? write(part->descriptor, from, most)
-                                        : pwrite(part->descriptor, from, most, (off_t)offset);
+        const ssize_t done =
+            offset < 0 ? write(part->descriptor, from, most) : pwrite(part->descriptor, from, most, (off_t)offset);
         if (done < 0 && errno == EINTR)
             continue;
         if (done < 0)

@@ -35,8 +35,7 @@ husk_status husk__source_fail_system(const husk__source *source, const char *wha
 /* For reading. A pipe is not waited for, and whatever is no plain file is refused. */
 husk_status husk__file_open(const husk__source *source, int *descriptor, uint64_t *size);
 /* All of it, from offset on; a file that ends before is refused. */
-husk_status husk__file_read(const husk__source *source, int descriptor, uint64_t offset, void *bytes,
-                            uint64_t size);
+husk_status husk__file_read(const husk__source *source, int descriptor, uint64_t offset, void *bytes, uint64_t size);
 /* The whole file, malloc'ed, a zero behind it. */
 husk_status husk__file_load(const husk__source *source, unsigned char **bytes, uint64_t *size);
 

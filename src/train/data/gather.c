@@ -13,8 +13,7 @@ enum { BYTES = 256 };
 
 // ---- params ----
 
-static husk_status check(const husk__column *inputs, const husk_feed_params *params,
-                         const husk__source *source)
+static husk_status check(const husk__column *inputs, const husk_feed_params *params, const husk__source *source)
 {
     const bool is_number = inputs->given == HUSK_F32;
     const char *rule = NULL;
@@ -30,8 +29,7 @@ static husk_status check(const husk__column *inputs, const husk_feed_params *par
         rule = "flip, shift: examples are no images, which have two dimensions or more";
     else if ((params->flip || params->shift) && params->channels > 1 &&
              inputs->elements / params->channels %
-                     (inputs->shape[inputs->rank - 2] * inputs->shape[inputs->rank - 1] +
-                      (inputs->elements == 0)) !=
+                     (inputs->shape[inputs->rank - 2] * inputs->shape[inputs->rank - 1] + (inputs->elements == 0)) !=
                  0)
         rule = "channels: an image, the last two dimensions, is of one channel";
     else if (params->shift < 0 || params->shift > (1 << 20))
@@ -59,8 +57,8 @@ static husk_status make_table(husk__gather *gather, const husk__source *source)
     return HUSK_OK;
 }
 
-husk_status husk__gather_make(husk__gather *gather, const husk_dataset *dataset,
-                              const husk_feed_params *params, const husk__source *source)
+husk_status husk__gather_make(husk__gather *gather, const husk_dataset *dataset, const husk_feed_params *params,
+                              const husk__source *source)
 {
     *gather = (husk__gather){
         .inputs = husk__dataset_inputs(dataset),
@@ -96,8 +94,8 @@ void husk__gather_free(husk__gather *gather)
 // ---- one example ----
 
 // count numbers of one channel, from element on, each step elements after the last (1, or -1 to mirror).
-static void read_run(const husk__gather *gather, int32_t channel, int64_t element, int64_t step,
-                     int64_t count, float *to)
+static void read_run(const husk__gather *gather, int32_t channel, int64_t element, int64_t step, int64_t count,
+                     float *to)
 {
     if (gather->table) {
         const float *table = gather->table + channel * BYTES;
@@ -117,8 +115,8 @@ static void fill(float *to, int64_t count, float number)
 }
 
 // A row of an image, width numbers from element on, whose first is that of column `first` and may lie beside it.
-static void read_row(const husk__gather *gather, int32_t channel, int64_t element, int64_t width,
-                     int64_t first, bool mirrored, float *to)
+static void read_row(const husk__gather *gather, int32_t channel, int64_t element, int64_t width, int64_t first,
+                     bool mirrored, float *to)
 {
     const int64_t before = first < 0 ? (-first < width ? -first : width) : 0;
     const int64_t past = first > 0 ? (first < width ? first : width) : 0, within = width - before - past;
@@ -131,8 +129,7 @@ static void read_row(const husk__gather *gather, int32_t channel, int64_t elemen
     fill(to + (mirrored ? past : before) + within, mirrored ? before : past, nothing);
 }
 
-static void read_image(const husk__gather *gather, int64_t begin, bool mirrored, int64_t down, int64_t right,
-                       float *to)
+static void read_image(const husk__gather *gather, int64_t begin, bool mirrored, int64_t down, int64_t right, float *to)
 {
     const husk__column *inputs = gather->inputs;
     const int64_t height = inputs->shape[inputs->rank - 2], width = inputs->shape[inputs->rank - 1];
@@ -156,12 +153,9 @@ void husk__gather_example(const husk__gather *gather, int64_t example, uint64_t 
     } else if (gather->flip || gather->shift) {
         const int64_t choices = 2 * gather->shift + 1;
         const uint64_t index = (uint64_t)example;
-        const bool mirrored =
-            gather->flip && husk__draw(gather->seed, "husk_feed flip", epoch, index, 2) == 1;
-        const int64_t down =
-            husk__draw(gather->seed, "husk_feed down", epoch, index, choices) - gather->shift;
-        const int64_t right =
-            husk__draw(gather->seed, "husk_feed right", epoch, index, choices) - gather->shift;
+        const bool mirrored = gather->flip && husk__draw(gather->seed, "husk_feed flip", epoch, index, 2) == 1;
+        const int64_t down = husk__draw(gather->seed, "husk_feed down", epoch, index, choices) - gather->shift;
+        const int64_t right = husk__draw(gather->seed, "husk_feed right", epoch, index, choices) - gather->shift;
         read_image(gather, begin, mirrored, down, right, to);
     } else {
         const int64_t part = inputs->elements / gather->channels;

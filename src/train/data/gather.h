@@ -18,8 +18,8 @@ typedef struct husk__gather {
 } husk__gather;
 
 /* Resolves the params; refused where they do not fit the dataset. */
-husk_status husk__gather_make(husk__gather *gather, const husk_dataset *dataset,
-                              const husk_feed_params *params, const husk__source *source);
+husk_status husk__gather_make(husk__gather *gather, const husk_dataset *dataset, const husk_feed_params *params,
+                              const husk__source *source);
 void husk__gather_free(husk__gather *gather);
 /* One example into its place in the batch. */
 void husk__gather_example(const husk__gather *gather, int64_t example, uint64_t epoch, void *to);

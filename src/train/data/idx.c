@@ -70,8 +70,7 @@ static husk_status check_magic(const unsigned char *bytes, uint64_t size, const 
     if (size < 4)
         return husk__source_fail(source, HUSK_INVALID_ARGUMENT, "it ends within its first four bytes");
     if (bytes[0] != 0 || bytes[1] != 0)
-        return husk__source_fail(source, HUSK_INVALID_ARGUMENT,
-                                 "it is no IDX file, which begins with two zeros");
+        return husk__source_fail(source, HUSK_INVALID_ARGUMENT, "it is no IDX file, which begins with two zeros");
     for (size_t i = 0; i < sizeof TYPES / sizeof *TYPES; ++i)
         if (TYPES[i].code == bytes[2])
             *type = &TYPES[i];
@@ -79,13 +78,11 @@ static husk_status check_magic(const unsigned char *bytes, uint64_t size, const 
         return husk__source_fail(source, HUSK_INVALID_ARGUMENT, "no element has type 0x%02X", bytes[2]);
     if (bytes[3] > HUSK_MAX_RANK)
         return husk__source_fail(source, HUSK_INVALID_ARGUMENT,
-                                 "it has %d dimensions, and Husk has tensors of %d at most", bytes[3],
-                                 HUSK_MAX_RANK);
+                                 "it has %d dimensions, and Husk has tensors of %d at most", bytes[3], HUSK_MAX_RANK);
     return HUSK_OK;
 }
 
-husk_status husk__idx_parse(const unsigned char *bytes, uint64_t size, husk_array *array,
-                            const husk__source *source)
+husk_status husk__idx_parse(const unsigned char *bytes, uint64_t size, husk_array *array, const husk__source *source)
 {
     const struct type_row *type = NULL;
     int64_t shape[HUSK_MAX_RANK];
@@ -96,8 +93,7 @@ husk_status husk__idx_parse(const unsigned char *bytes, uint64_t size, husk_arra
     const int rank = bytes[3];
     const uint64_t begin = 4 + 4 * (uint64_t)rank;
     if (size < begin)
-        return husk__source_fail(source, HUSK_INVALID_ARGUMENT,
-                                 "it ends within the sizes of its %d dimensions", rank);
+        return husk__source_fail(source, HUSK_INVALID_ARGUMENT, "it ends within the sizes of its %d dimensions", rank);
     int64_t count = 1;
     bool overflows = false, is_empty = false;
     for (int i = 0; i < rank; ++i) {

@@ -19,8 +19,7 @@ enum {
 husk_status husk__array_make(husk_array *array, husk_dtype dtype, int32_t rank, const int64_t *shape,
                              const husk__source *source);
 
-husk_status husk__idx_parse(const unsigned char *bytes, uint64_t size, husk_array *array,
-                            const husk__source *source);
+husk_status husk__idx_parse(const unsigned char *bytes, uint64_t size, husk_array *array, const husk__source *source);
 
 /* Whether a file of these bytes is one: its records. */
 husk_status husk__cifar10_count(uint64_t size, int64_t *records, const husk__source *source);

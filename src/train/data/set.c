@@ -85,11 +85,8 @@ static husk_status check_array(const husk_array *array, const char *name, const 
 
 static husk__column column_of(const husk_array *array, husk_dtype given)
 {
-    husk__column column = {.data = array->data,
-                           .dtype = array->dtype,
-                           .given = given,
-                           .rank = array->rank - 1,
-                           .elements = 1};
+    husk__column column = {
+        .data = array->data, .dtype = array->dtype, .given = given, .rank = array->rank - 1, .elements = 1};
     for (int32_t i = 0; i < column.rank; ++i) {
         column.shape[i] = array->shape[i + 1];
         column.elements *= column.shape[i];
@@ -107,24 +104,22 @@ static husk_status check_range(const husk__column *column, int64_t examples, int
             const int64_t at = column->first + i * column->step + j;
             const double number = husk__column_number(column, at);
             if (limit && !(number >= 0 && number < (double)limit && number == floor(number)))
-                return husk__source_fail(source, HUSK_INVALID_ARGUMENT,
-                                         "%s: example %lld has %g, and %s are 0 to %lld", name, (long long)i,
-                                         number, what, (long long)(limit - 1));
+                return husk__source_fail(source, HUSK_INVALID_ARGUMENT, "%s: example %lld has %g, and %s are 0 to %lld",
+                                         name, (long long)i, number, what, (long long)(limit - 1));
             if (column->given == HUSK_I32 && !(number >= INT32_MIN && number <= INT32_MAX))
                 return husk__source_fail(source, HUSK_INVALID_ARGUMENT,
-                                         "%s: example %lld has %.0f, which is beyond 32 bits", name,
-                                         (long long)i, number);
+                                         "%s: example %lld has %.0f, which is beyond 32 bits", name, (long long)i,
+                                         number);
         }
     return HUSK_OK;
 }
 
-static husk_status read_params(husk_dataset_params *own, const husk_dataset_params *given,
-                               const husk__source *source)
+static husk_status read_params(husk_dataset_params *own, const husk_dataset_params *given, const husk__source *source)
 {
     *own = given ? *given : HUSK_DATASET_PARAMS(0);
     if (own->size != sizeof *own)
-        return husk__source_fail(source, HUSK_INVALID_ARGUMENT, "params: " HUSK__TRAIN_SIZE_RULE,
-                                 (unsigned)own->size, (unsigned)sizeof *own, "HUSK_DATASET_PARAMS");
+        return husk__source_fail(source, HUSK_INVALID_ARGUMENT, "params: " HUSK__TRAIN_SIZE_RULE, (unsigned)own->size,
+                                 (unsigned)sizeof *own, "HUSK_DATASET_PARAMS");
     if (own->classes < 0 || own->ids < 0 || own->classes > INT32_MAX || own->ids > INT32_MAX)
         return husk__source_fail(source, HUSK_INVALID_ARGUMENT,
                                  "params: classes and ids are 0 or more, within 32 bits");
@@ -141,8 +136,8 @@ static void release_store(husk__store *store)
 }
 
 // A dataset of a new store, which takes the arrays.
-static husk_status finish(const husk__column columns[2], husk_array *inputs, husk_array *labels,
-                          int64_t count, husk_dataset **dataset, const husk__source *source)
+static husk_status finish(const husk__column columns[2], husk_array *inputs, husk_array *labels, int64_t count,
+                          husk_dataset **dataset, const husk__source *source)
 {
     husk__store *store = calloc(1, sizeof *store);
     husk_dataset *made = calloc(1, sizeof *made);
@@ -171,8 +166,7 @@ husk_status husk_dataset_create(husk_array *inputs, husk_array *labels, const hu
     husk_dataset_params own;
     husk__column columns[2] = {{0}};
     if (!inputs || !dataset)
-        return husk__source_fail(&source, HUSK_INVALID_ARGUMENT, "%s: it is NULL",
-                                 inputs ? "dataset" : "inputs");
+        return husk__source_fail(&source, HUSK_INVALID_ARGUMENT, "%s: it is NULL", inputs ? "dataset" : "inputs");
     *dataset = NULL;
     husk_status status = read_params(&own, params, &source);
     if (!status)
@@ -180,8 +174,7 @@ husk_status husk_dataset_create(husk_array *inputs, husk_array *labels, const hu
     if (!status && labels)
         status = check_array(labels, "labels", &source);
     if (!status && labels && labels->shape[0] != inputs->shape[0])
-        status = husk__source_fail(&source, HUSK_INVALID_ARGUMENT,
-                                   "labels: they are %lld, and there are %lld inputs",
+        status = husk__source_fail(&source, HUSK_INVALID_ARGUMENT, "labels: they are %lld, and there are %lld inputs",
                                    (long long)labels->shape[0], (long long)inputs->shape[0]);
     if (status)
         return status;
@@ -211,8 +204,7 @@ husk_status husk_dataset_create_windows(husk_array *text, int64_t length, const 
     if (status)
         return status;
     if (text->rank != 1 || !is_integer(text->dtype))
-        return husk__source_fail(&source, HUSK_INVALID_ARGUMENT,
-                                 "text: it is not of one dimension and integers");
+        return husk__source_fail(&source, HUSK_INVALID_ARGUMENT, "text: it is not of one dimension and integers");
     if (length < 1 || length >= text->shape[0])
         return husk__source_fail(&source, HUSK_INVALID_ARGUMENT, "length: it is %lld, and text has %lld ids",
                                  (long long)length, (long long)text->shape[0]);
@@ -277,13 +269,12 @@ void husk_dataset_describe(const husk_dataset *dataset, husk_tensor *inputs, hus
     }
 }
 
-husk_status husk_dataset_read(const husk_dataset *dataset, int64_t first, int64_t count, void *inputs,
-                              void *labels, husk_error *error)
+husk_status husk_dataset_read(const husk_dataset *dataset, int64_t first, int64_t count, void *inputs, void *labels,
+                              husk_error *error)
 {
     const husk__source source = {.call = "husk_dataset_read", .error = error};
     if (!dataset || (!inputs && count))
-        return husk__source_fail(&source, HUSK_INVALID_ARGUMENT, "%s: it is NULL",
-                                 dataset ? "inputs" : "dataset");
+        return husk__source_fail(&source, HUSK_INVALID_ARGUMENT, "%s: it is NULL", dataset ? "inputs" : "dataset");
     if (first < 0 || count < 0 || first > dataset->count || count > dataset->count - first)
         return husk__source_fail(&source, HUSK_INVALID_ARGUMENT,
                                  "first, count: %lld and %lld are not within %lld examples", (long long)first,
@@ -313,8 +304,7 @@ husk_status husk_dataset_statistics(const husk_dataset *dataset, float scale, in
                                           : "deviation");
     const husk__column *column = husk__dataset_inputs(dataset);
     if (column->given != HUSK_F32)
-        return husk__source_fail(&source, HUSK_INVALID_ARGUMENT,
-                                 "dataset: its inputs are ids and not numbers");
+        return husk__source_fail(&source, HUSK_INVALID_ARGUMENT, "dataset: its inputs are ids and not numbers");
     if (channels < 1 || column->elements % channels != 0)
         return husk__source_fail(&source, HUSK_INVALID_ARGUMENT,
                                  "channels: %d do not divide the %lld numbers of an example", channels,
@@ -325,13 +315,12 @@ husk_status husk_dataset_statistics(const husk_dataset *dataset, float scale, in
     for (int32_t c = 0; c < channels; ++c) {
         double middle = 0, sum = 0;
         bool differ = false; // what is the same everywhere has a deviation of 0, though its rounded mean is beside it
-        const double first = husk__column_number(
-            column, column->first + husk__dataset_example(dataset, 0) * column->step + c * part);
+        const double first =
+            husk__column_number(column, column->first + husk__dataset_example(dataset, 0) * column->step + c * part);
         for (int pass = 0; pass < 2; ++pass) {
             sum = 0;
             for (int64_t i = 0; i < dataset->count; ++i) {
-                const int64_t begin =
-                    column->first + husk__dataset_example(dataset, i) * column->step + c * part;
+                const int64_t begin = column->first + husk__dataset_example(dataset, i) * column->step + c * part;
                 for (int64_t j = 0; j < part; ++j) {
                     const double given = husk__column_number(column, begin + j), number = given - middle;
                     differ |= given != first;
@@ -381,8 +370,7 @@ husk_status husk_dataset_part(const husk_dataset *dataset, int64_t first, int64_
 {
     const husk__source source = {.call = "husk_dataset_part", .error = error};
     if (!dataset || !part)
-        return husk__source_fail(&source, HUSK_INVALID_ARGUMENT, "%s: it is NULL",
-                                 dataset ? "part" : "dataset");
+        return husk__source_fail(&source, HUSK_INVALID_ARGUMENT, "%s: it is NULL", dataset ? "part" : "dataset");
     *part = NULL;
     if (first < 0 || count < 0 || first > dataset->count || count > dataset->count - first)
         return husk__source_fail(&source, HUSK_INVALID_ARGUMENT,
@@ -425,8 +413,8 @@ static husk_dataset *choose(const husk_dataset *dataset, const int64_t *places, 
     return made;
 }
 
-husk_status husk_dataset_split(const husk_dataset *dataset, double fraction, uint64_t seed,
-                               husk_dataset **first, husk_dataset **second, husk_error *error)
+husk_status husk_dataset_split(const husk_dataset *dataset, double fraction, uint64_t seed, husk_dataset **first,
+                               husk_dataset **second, husk_error *error)
 {
     const husk__source source = {.call = "husk_dataset_split", .error = error};
     if (!dataset || !first || !second)
@@ -436,8 +424,7 @@ husk_status husk_dataset_split(const husk_dataset *dataset, double fraction, uin
                                           : "second");
     *first = *second = NULL;
     if (!(fraction >= 0 && fraction <= 1))
-        return husk__source_fail(&source, HUSK_INVALID_ARGUMENT, "fraction: it is %g, and not from 0 to 1",
-                                 fraction);
+        return husk__source_fail(&source, HUSK_INVALID_ARGUMENT, "fraction: it is %g, and not from 0 to 1", fraction);
     const int64_t count = dataset->count, cut = (int64_t)floor(fraction * (double)count + 0.5);
     int64_t *order = husk__example_list(count);
     if (order) {

@@ -32,8 +32,7 @@ husk_status husk_text_read(const char *path, husk_array *text, husk_error *error
     *text = (husk_array){0};
     const husk_status status = husk__file_load(&source, &bytes, &size);
     if (!status)
-        *text =
-            (husk_array){.dtype = HUSK_U8, .rank = 1, .shape = {(int64_t)size}, .bytes = size, .data = bytes};
+        *text = (husk_array){.dtype = HUSK_U8, .rank = 1, .shape = {(int64_t)size}, .bytes = size, .data = bytes};
     return status;
 }
 
@@ -45,8 +44,7 @@ husk_status husk_corpus_create(husk_corpus **corpus, husk_error *error)
     if (!corpus)
         return husk__source_fail(&source, HUSK_INVALID_ARGUMENT, "corpus: it is NULL");
     *corpus = calloc(1, sizeof **corpus);
-    return *corpus ? HUSK_OK
-                   : husk__source_fail(&source, HUSK_OUT_OF_HOST_MEMORY, "there is no memory for it");
+    return *corpus ? HUSK_OK : husk__source_fail(&source, HUSK_OUT_OF_HOST_MEMORY, "there is no memory for it");
 }
 
 void husk_corpus_release(husk_corpus *corpus)
@@ -63,9 +61,8 @@ static bool make_room(husk_corpus *corpus, uint64_t bytes)
 {
     if (bytes >= corpus->capacity - corpus->size) {
         const uint64_t capacity = corpus->size + bytes + 1 + corpus->capacity / 2;
-        char *grown = bytes < SIZE_MAX / 4 && corpus->size < SIZE_MAX / 4
-                          ? realloc(corpus->text, (size_t)capacity)
-                          : NULL;
+        char *grown =
+            bytes < SIZE_MAX / 4 && corpus->size < SIZE_MAX / 4 ? realloc(corpus->text, (size_t)capacity) : NULL;
         if (!grown)
             return false;
         corpus->text = grown;
@@ -82,8 +79,7 @@ static bool make_room(husk_corpus *corpus, uint64_t bytes)
     return true;
 }
 
-static husk_status add(husk_corpus *corpus, const void *text, uint64_t bytes, int32_t label,
-                       const husk__source *source)
+static husk_status add(husk_corpus *corpus, const void *text, uint64_t bytes, int32_t label, const husk__source *source)
 {
     const uintptr_t at = (uintptr_t)text - (uintptr_t)corpus->text;
     const bool is_own = bytes && corpus->text && at < corpus->size; // it moves with the others
@@ -99,13 +95,11 @@ static husk_status add(husk_corpus *corpus, const void *text, uint64_t bytes, in
     return HUSK_OK;
 }
 
-husk_status husk_corpus_add(husk_corpus *corpus, const char *text, uint64_t bytes, int32_t label,
-                            husk_error *error)
+husk_status husk_corpus_add(husk_corpus *corpus, const char *text, uint64_t bytes, int32_t label, husk_error *error)
 {
     const husk__source source = {.call = "husk_corpus_add", .error = error};
     if (!corpus || (bytes && !text))
-        return husk__source_fail(&source, HUSK_INVALID_ARGUMENT, "%s: it is NULL",
-                                 corpus ? "text" : "corpus");
+        return husk__source_fail(&source, HUSK_INVALID_ARGUMENT, "%s: it is NULL", corpus ? "text" : "corpus");
     if (label < 0 || label == INT32_MAX)
         return husk__source_fail(&source, HUSK_INVALID_ARGUMENT, "label: it is %d", label);
     return add(corpus, text, bytes, label, &source);
@@ -243,8 +237,8 @@ static husk_status read_label(husk_corpus *corpus, const char *folder, const cha
     return status;
 }
 
-husk_status husk_corpus_read_folder(const char *path, const char *const *names, size_t count,
-                                    husk_corpus **corpus, husk_error *error)
+husk_status husk_corpus_read_folder(const char *path, const char *const *names, size_t count, husk_corpus **corpus,
+                                    husk_error *error)
 {
     husk__source source = {.call = "husk_corpus_read_folder", .error = error};
     name_list found = {0};

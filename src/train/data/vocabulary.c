@@ -57,8 +57,7 @@ typedef struct table {
 static word *slot_of(const table *all, const char *text, size_t bytes)
 {
     size_t at = (size_t)XXH3_64bits(text, bytes) & (all->capacity - 1);
-    while (all->slots[at].text &&
-           (all->slots[at].bytes != bytes || memcmp(all->slots[at].text, text, bytes) != 0))
+    while (all->slots[at].text && (all->slots[at].bytes != bytes || memcmp(all->slots[at].text, text, bytes) != 0))
         at = (at + 1) & (all->capacity - 1);
     return &all->slots[at];
 }
@@ -176,17 +175,16 @@ static bool take_most(husk_vocabulary *vocabulary, table *all, int64_t size)
     return take_words(vocabulary, all, size);
 }
 
-husk_status husk_vocabulary_create_words(const husk_corpus *corpus, int64_t size,
-                                         husk_vocabulary **vocabulary, husk_error *error)
+husk_status husk_vocabulary_create_words(const husk_corpus *corpus, int64_t size, husk_vocabulary **vocabulary,
+                                         husk_error *error)
 {
     const husk__source source = {.call = "husk_vocabulary_create_words", .error = error};
     if (!corpus || !vocabulary)
-        return husk__source_fail(&source, HUSK_INVALID_ARGUMENT, "%s: it is NULL",
-                                 corpus ? "vocabulary" : "corpus");
+        return husk__source_fail(&source, HUSK_INVALID_ARGUMENT, "%s: it is NULL", corpus ? "vocabulary" : "corpus");
     *vocabulary = NULL;
     if (size < SPECIAL || size > INT32_MAX)
-        return husk__source_fail(&source, HUSK_INVALID_ARGUMENT,
-                                 "size: it is %lld, and has to be 2 to 2^31 - 1", (long long)size);
+        return husk__source_fail(&source, HUSK_INVALID_ARGUMENT, "size: it is %lld, and has to be 2 to 2^31 - 1",
+                                 (long long)size);
     table all = {0};
     husk_vocabulary *made = calloc(1, sizeof *made);
     const bool done = made && count_words(&all, corpus) && take_most(made, &all, size);
@@ -228,13 +226,11 @@ static husk_status make_bytes(const uint8_t *text, uint64_t bytes, husk_vocabula
     return HUSK_OK;
 }
 
-husk_status husk_vocabulary_create_bytes(const husk_array *text, husk_vocabulary **vocabulary,
-                                         husk_error *error)
+husk_status husk_vocabulary_create_bytes(const husk_array *text, husk_vocabulary **vocabulary, husk_error *error)
 {
     const husk__source source = {.call = "husk_vocabulary_create_bytes", .error = error};
     if (!text || !vocabulary)
-        return husk__source_fail(&source, HUSK_INVALID_ARGUMENT, "%s: it is NULL",
-                                 text ? "vocabulary" : "text");
+        return husk__source_fail(&source, HUSK_INVALID_ARGUMENT, "%s: it is NULL", text ? "vocabulary" : "text");
     *vocabulary = NULL;
     if (!is_text(text))
         return husk__source_fail(&source, HUSK_INVALID_ARGUMENT, "text: it is not of u8 and one dimension");
@@ -261,8 +257,7 @@ husk_status husk_vocabulary_save(const husk_vocabulary *vocabulary, husk_array *
 {
     const husk__source source = {.call = "husk_vocabulary_save", .error = error};
     if (!vocabulary || !text)
-        return husk__source_fail(&source, HUSK_INVALID_ARGUMENT, "%s: it is NULL",
-                                 vocabulary ? "text" : "vocabulary");
+        return husk__source_fail(&source, HUSK_INVALID_ARGUMENT, "%s: it is NULL", vocabulary ? "text" : "vocabulary");
     const int64_t first = vocabulary->is_bytes ? 0 : SPECIAL;
     int64_t bytes = HEAD;
     for (int64_t i = first; i < vocabulary->size; ++i)
@@ -307,8 +302,7 @@ static const char *read_lines(table *all, const char *at, const char *end, bool 
     return all->count >= INT32_MAX - SPECIAL ? "there are too many words" : NULL;
 }
 
-static husk_status load_words(const char *at, const char *end, husk_vocabulary **vocabulary,
-                              const husk__source *source)
+static husk_status load_words(const char *at, const char *end, husk_vocabulary **vocabulary, const husk__source *source)
 {
     table all = {0};
     husk_vocabulary *made = calloc(1, sizeof *made);
@@ -329,16 +323,14 @@ husk_status husk_vocabulary_load(const husk_array *text, husk_vocabulary **vocab
 {
     const husk__source source = {.call = "husk_vocabulary_load", .error = error};
     if (!text || !vocabulary)
-        return husk__source_fail(&source, HUSK_INVALID_ARGUMENT, "%s: it is NULL",
-                                 text ? "vocabulary" : "text");
+        return husk__source_fail(&source, HUSK_INVALID_ARGUMENT, "%s: it is NULL", text ? "vocabulary" : "text");
     *vocabulary = NULL;
     const char *at = text->data;
     const bool is_whole = is_text(text) && text->bytes >= HEAD;
     if (is_whole && memcmp(at, WORDS_HEAD, HEAD) == 0)
         return load_words(at + HEAD, at + text->bytes, vocabulary, &source);
     if (!is_whole || memcmp(at, BYTES_HEAD, HEAD) != 0)
-        return husk__source_fail(&source, HUSK_INVALID_ARGUMENT,
-                                 "text: it is not what husk_vocabulary_save makes");
+        return husk__source_fail(&source, HUSK_INVALID_ARGUMENT, "text: it is not what husk_vocabulary_save makes");
     return make_bytes((const uint8_t *)text->data + HEAD, text->bytes - HEAD, vocabulary, &source);
 }
 
@@ -388,8 +380,7 @@ static husk_status check_words(const husk_vocabulary *vocabulary, int64_t length
     return HUSK_OK;
 }
 
-static void encode(const husk_vocabulary *vocabulary, const char *text, uint64_t bytes, int64_t length,
-                   int32_t *ids)
+static void encode(const husk_vocabulary *vocabulary, const char *text, uint64_t bytes, int64_t length, int32_t *ids)
 {
     char one[LONGEST_WORD + 1];
     const char *at = text, *end = text + bytes;
@@ -429,8 +420,7 @@ husk_status husk_corpus_encode(const husk_corpus *corpus, const husk_vocabulary 
     const int64_t count = husk_corpus_count(corpus);
     husk_status status = check_words(vocabulary, length, &source);
     if (!status && count > INT64_MAX / 8 / length)
-        status =
-            husk__source_fail(&source, HUSK_INVALID_ARGUMENT, "length: the ids' bytes are beyond 63 bits");
+        status = husk__source_fail(&source, HUSK_INVALID_ARGUMENT, "length: the ids' bytes are beyond 63 bits");
     if (!status)
         status = husk__array_make(inputs, HUSK_I32, 2, (int64_t[]){count, length}, &source);
     if (!status)
@@ -447,8 +437,8 @@ husk_status husk_corpus_encode(const husk_corpus *corpus, const husk_vocabulary 
     return HUSK_OK;
 }
 
-husk_status husk_vocabulary_encode_bytes(const husk_vocabulary *vocabulary, const husk_array *text,
-                                         husk_array *ids, husk_error *error)
+husk_status husk_vocabulary_encode_bytes(const husk_vocabulary *vocabulary, const husk_array *text, husk_array *ids,
+                                         husk_error *error)
 {
     const husk__source source = {.call = "husk_vocabulary_encode_bytes", .error = error};
     if (!vocabulary || !vocabulary->is_bytes)
@@ -461,8 +451,8 @@ husk_status husk_vocabulary_encode_bytes(const husk_vocabulary *vocabulary, cons
     for (uint64_t i = 0; i < text->bytes; ++i)
         if (vocabulary->byte_ids[bytes[i]] < 0)
             return husk__source_fail(&source, HUSK_INVALID_ARGUMENT,
-                                     "text: byte %llu, 0x%02X, is not in the vocabulary",
-                                     (unsigned long long)i, bytes[i]);
+                                     "text: byte %llu, 0x%02X, is not in the vocabulary", (unsigned long long)i,
+                                     bytes[i]);
     const husk_status status = husk__array_make(ids, HUSK_I32, 1, text->shape, &source);
     for (uint64_t i = 0; !status && i < text->bytes; ++i)
         ((int32_t *)ids->data)[i] = vocabulary->byte_ids[bytes[i]];

@@ -14,15 +14,13 @@ static const char *const state_prefixes[HUSK__STATES] = {"husk.optimizer.first."
 
 // ---- names ----
 
-static void add(husk__checkpoint_list *list, char **at, const char *prefix, const char *name,
-                const husk_tensor *tensor)
+static void add(husk__checkpoint_list *list, char **at, const char *prefix, const char *name, const husk_tensor *tensor)
 {
     list->items[list->count++] = (husk_safetensors_item){.name = *at, .tensor = *tensor};
     *at += sprintf(*at, "%s%s", prefix, name) + 1;
 }
 
-static bool has_mask(const husk_graph *graph, const char *name, int32_t value,
-                     const husk__checkpoint_wish *wish)
+static bool has_mask(const husk_graph *graph, const char *name, int32_t value, const husk__checkpoint_wish *wish)
 {
     char text[HUSK__GRAPH_NAME + 32];
     const husk__compiled *own = graph->compiled;
@@ -46,8 +44,7 @@ husk_status husk__checkpoint_list_make(husk__checkpoint_list *list, husk_graph *
     list->items = malloc((KINDS * count + 1) * sizeof *list->items);
     char *at = list->names = malloc(bytes + sizeof HUSK__CHECKPOINT_SCALE);
     if (!list->items || !at)
-        return husk__source_fail(source, HUSK_OUT_OF_HOST_MEMORY,
-                                 "there is no memory for the names of tensors");
+        return husk__source_fail(source, HUSK_OUT_OF_HOST_MEMORY, "there is no memory for the names of tensors");
     for (size_t i = 0; i < count; i++) {
         husk_graph_parameter_at(graph, i, &parameter);
         add(list, &at, "", parameter.name, &parameter.tensor);
@@ -63,8 +60,7 @@ husk_status husk__checkpoint_list_make(husk__checkpoint_list *list, husk_graph *
         husk_tensor mask = parameter.tensor; // one element of it for each of the parameters'
         mask.dtype = HUSK_U8;
         mask.buffer = wish->masks;
-        if (parameter.gradient.buffer &&
-            has_mask(graph, parameter.name, graph->compiled->parameters[i], wish))
+        if (parameter.gradient.buffer && has_mask(graph, parameter.name, graph->compiled->parameters[i], wish))
             add(list, &at, HUSK__CHECKPOINT_MASK, parameter.name, &mask);
     }
     if (wish->states && graph->compiled->has_loss_scale) {
@@ -170,8 +166,7 @@ static husk_status check_params(const husk_save_params *own, const husk__source 
                                  own->tensor_count && !own->tensors ? "tensors" : "metadata");
     for (size_t i = 0; i < own->tensor_count; i++)
         if (!own->tensors[i].name)
-            return husk__source_fail(source, HUSK_INVALID_ARGUMENT, "params: tensors[%zu]: its name is NULL",
-                                     i);
+            return husk__source_fail(source, HUSK_INVALID_ARGUMENT, "params: tensors[%zu]: its name is NULL", i);
     for (size_t i = 0; i < own->metadata_count; i++)
         if (own->metadata[i].key && is_own(own->metadata[i].key))
             return husk__source_fail(source, HUSK_INVALID_ARGUMENT,
@@ -185,11 +180,10 @@ static husk_status check_names(const husk__checkpoint_list *list, const husk__so
 {
     for (size_t i = 0; i < list->parameters; i++)
         if (is_own(list->items[i].name))
-            return husk__source_fail(
-                source, HUSK_INVALID_ARGUMENT,
-                "graph: its parameter \"%.256s\": in a checkpoint, names that begin with "
-                "\"" HUSK__CHECKPOINT_OWN "\" are Husk's",
-                list->items[i].name);
+            return husk__source_fail(source, HUSK_INVALID_ARGUMENT,
+                                     "graph: its parameter \"%.256s\": in a checkpoint, names that begin with "
+                                     "\"" HUSK__CHECKPOINT_OWN "\" are Husk's",
+                                     list->items[i].name);
     return HUSK_OK;
 }
 
@@ -205,8 +199,8 @@ static void add_extra(husk_safetensors_item *items, const husk_save_params *own,
     }
 }
 
-static husk_status write_file(husk_graph *graph, const husk__checkpoint_list *list,
-                              const husk_save_params *own, const husk__source *source)
+static husk_status write_file(husk_graph *graph, const husk__checkpoint_list *list, const husk_save_params *own,
+                              const husk__source *source)
 {
     enum { MOST_OWN = MOST_NUMBERS + 3 }; // and the version, the optimizer, the format
     metadata_list metadata = {.pairs = malloc((own->metadata_count + MOST_OWN) * sizeof *metadata.pairs)};
@@ -218,8 +212,7 @@ static husk_status write_file(husk_graph *graph, const husk__checkpoint_list *li
     husk_status status = HUSK_OK;
     husk_error error;
     if (!metadata.pairs || !items || !names) {
-        status =
-            husk__source_fail(source, HUSK_OUT_OF_HOST_MEMORY, "there is no memory for the list of tensors");
+        status = husk__source_fail(source, HUSK_OUT_OF_HOST_MEMORY, "there is no memory for the list of tensors");
         goto cleanup;
     }
     const double rate = graph->compiled->optimizer.rate;
@@ -230,8 +223,7 @@ static husk_status write_file(husk_graph *graph, const husk__checkpoint_list *li
     add_extra(items + count, own, names);
     count += own->tensor_count;
     add_all(&metadata, graph, own);
-    if (husk_safetensors_write(source->path, graph->queue, items, count, metadata.pairs, metadata.count,
-                               &error))
+    if (husk_safetensors_write(source->path, graph->queue, items, count, metadata.pairs, metadata.count, &error))
         status = husk__checkpoint_pass_on(source, &error);
 cleanup:
     free(names);
@@ -240,8 +232,7 @@ cleanup:
     return status;
 }
 
-husk_status husk_graph_save(husk_graph *graph, const char *path, const husk_save_params *params,
-                            husk_error *error)
+husk_status husk_graph_save(husk_graph *graph, const char *path, const husk_save_params *params, husk_error *error)
 {
     const husk__train_scope scope = {"husk_graph_save", error};
     husk__source source = {.call = scope.call, .error = error};
@@ -259,9 +250,8 @@ husk_status husk_graph_save(husk_graph *graph, const char *path, const husk_save
     source.path = path;
     husk__checkpoint_wish wish = {0};
     if (!own.weights_only)
-        wish = (husk__checkpoint_wish){.states = true,
-                                       .gradients = graph->compiled->pending > 0,
-                                       .masks = graph->compiled->masks};
+        wish = (husk__checkpoint_wish){
+            .states = true, .gradients = graph->compiled->pending > 0, .masks = graph->compiled->masks};
     status = husk__checkpoint_list_make(&list, graph, &wish, &source);
     if (!status)
         status = check_names(&list, &source);

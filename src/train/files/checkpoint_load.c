@@ -43,8 +43,8 @@ static husk_status refuse_key(const loading *load, const char *key, const char *
     if (!text)
         return husk__source_fail(load->source, HUSK_INVALID_ARGUMENT,
                                  "its metadata has no %s: nothing can be resumed from it", key);
-    return husk__source_fail(load->source, HUSK_INVALID_ARGUMENT,
-                             "its metadata has \"%.64s\" as %s, which cannot be", text, key);
+    return husk__source_fail(load->source, HUSK_INVALID_ARGUMENT, "its metadata has \"%.64s\" as %s, which cannot be",
+                             text, key);
 }
 
 bool husk__checkpoint_number(const char *text, uint64_t *number)
@@ -94,8 +94,7 @@ static husk_status read_feed(loading *load)
     if (!status)
         status = read_number(load, HUSK__CHECKPOINT_BATCH_KEY, &load->feed_position.batch);
     const int64_t batches = husk_feed_batches(load->params.feed);
-    if (!status &&
-        (load->feed_position.epoch == UINT64_MAX || load->feed_position.batch >= (uint64_t)batches))
+    if (!status && (load->feed_position.epoch == UINT64_MAX || load->feed_position.batch >= (uint64_t)batches))
         status = husk__source_fail(load->source, HUSK_INVALID_ARGUMENT,
                                    "its feed was at batch %" PRIu64 " of epoch %" PRIu64
                                    ", and an epoch of this one has %lld",
@@ -107,8 +106,7 @@ static husk_status read_rate(loading *load)
 {
     husk_safetensors_entry entry;
     husk_error error;
-    if (!husk_safetensors_find(load->file, HUSK__CHECKPOINT_RATE, &entry) || entry.dtype != HUSK_F64 ||
-        entry.rank != 0)
+    if (!husk_safetensors_find(load->file, HUSK__CHECKPOINT_RATE, &entry) || entry.dtype != HUSK_F64 || entry.rank != 0)
         return husk__source_fail(load->source, HUSK_INVALID_ARGUMENT,
                                  "it has no tensor " HUSK__CHECKPOINT_RATE ", F64 []");
     if (husk_safetensors_read(load->file, HUSK__CHECKPOINT_RATE, &load->rate, sizeof load->rate, &error))
@@ -180,16 +178,14 @@ static husk_status read_progress(loading *load)
 
 static int compare_names(const void *a, const void *b)
 {
-    return strcmp((*(const husk_safetensors_item *const *)a)->name,
-                  (*(const husk_safetensors_item *const *)b)->name);
+    return strcmp((*(const husk_safetensors_item *const *)a)->name, (*(const husk_safetensors_item *const *)b)->name);
 }
 
 static const husk_safetensors_item *find(const loading *load, const char *name)
 {
     const husk_safetensors_item key = {.name = name}, *key_pointer = &key;
-    const husk_safetensors_item **found =
-        (const husk_safetensors_item **)bsearch(&key_pointer, load->sorted, load->list.count,
-                                                sizeof *load->sorted, compare_names);
+    const husk_safetensors_item **found = (const husk_safetensors_item **)bsearch(
+        &key_pointer, load->sorted, load->list.count, sizeof *load->sorted, compare_names);
     return found ? *found : NULL;
 }
 
@@ -240,23 +236,20 @@ static husk_status refuse_differences(const loading *load, const differences *fo
     char text[3][sizeof found->absent.text + 100] = {"", "", ""};
     const char *between[2] = {"", ""};
     if (found->absent.count)
-        snprintf(text[0], sizeof text[0], "%zu of the graph's tensors %s not in it (%s%s)",
-                 found->absent.count, found->absent.count == 1 ? "is" : "are", found->absent.text,
-                 more(&found->absent));
+        snprintf(text[0], sizeof text[0], "%zu of the graph's tensors %s not in it (%s%s)", found->absent.count,
+                 found->absent.count == 1 ? "is" : "are", found->absent.text, more(&found->absent));
     if (found->surplus.count)
-        snprintf(text[1], sizeof text[1], "%zu of its tensors %s not the graph's (%s%s)",
-                 found->surplus.count, found->surplus.count == 1 ? "is" : "are", found->surplus.text,
-                 more(&found->surplus));
+        snprintf(text[1], sizeof text[1], "%zu of its tensors %s not the graph's (%s%s)", found->surplus.count,
+                 found->surplus.count == 1 ? "is" : "are", found->surplus.text, more(&found->surplus));
     if (found->different.count)
-        snprintf(text[2], sizeof text[2], "%zu of its tensors %s not what the graph has (%s%s)",
-                 found->different.count, found->different.count == 1 ? "is" : "are", found->different.text,
-                 more(&found->different));
+        snprintf(text[2], sizeof text[2], "%zu of its tensors %s not what the graph has (%s%s)", found->different.count,
+                 found->different.count == 1 ? "is" : "are", found->different.text, more(&found->different));
     if (*text[0] && (*text[1] || *text[2]))
         between[0] = "; ";
     if (*text[1] && *text[2])
         between[1] = "; ";
-    return husk__source_fail(load->source, HUSK_INVALID_ARGUMENT, "it is of another network: %s%s%s%s%s",
-                             text[0], between[0], text[1], between[1], text[2]);
+    return husk__source_fail(load->source, HUSK_INVALID_ARGUMENT, "it is of another network: %s%s%s%s%s", text[0],
+                             between[0], text[1], between[1], text[2]);
 }
 
 // A resumed run goes on with its own bits; weights may be of any floating-point dtype.
@@ -288,8 +281,7 @@ static void compare_list(loading *load, differences *found)
             memcmp(entry.shape, tensor->shape, (size_t)entry.rank * sizeof *entry.shape) == 0)
             continue;
         husk__safetensors_describe(there, entry.dtype_name, entry.rank, entry.shape);
-        husk__safetensors_describe(here, husk__safetensors_dtype_name(tensor->dtype), tensor->rank,
-                                   tensor->shape);
+        husk__safetensors_describe(here, husk__safetensors_dtype_name(tensor->dtype), tensor->rank, tensor->shape);
         note(&found->different, "%s: %s, for %s", item->name, there, here);
     }
 }
@@ -302,9 +294,9 @@ static void compare_file(loading *load, differences *found)
         husk_safetensors_entry entry;
         husk_safetensors_get(load->file, i, &entry);
         const bool is_own = begins_with(entry.name, HUSK__CHECKPOINT_OWN);
-        if (mode == HUSK_LOAD_RESUME ? begins_with(entry.name, HUSK_CHECKPOINT_EXTRA) ||
-                                           strcmp(entry.name, HUSK__CHECKPOINT_RATE) == 0
-                                     : is_own || is_excepted(load, entry.name))
+        if (mode == HUSK_LOAD_RESUME
+                ? begins_with(entry.name, HUSK_CHECKPOINT_EXTRA) || strcmp(entry.name, HUSK__CHECKPOINT_RATE) == 0
+                : is_own || is_excepted(load, entry.name))
             continue;
         if (find(load, entry.name))
             continue;
@@ -337,10 +329,8 @@ static husk_status compare(loading *load)
     husk_status status = HUSK_OK;
     if (load->params.mode == HUSK_LOAD_RESUME) {
         status = make_masks(load);
-        wish = (husk__checkpoint_wish){.states = true,
-                                       .gradients = load->pending > 0,
-                                       .masks = load->masks,
-                                       .file = load->file};
+        wish = (husk__checkpoint_wish){
+            .states = true, .gradients = load->pending > 0, .masks = load->masks, .file = load->file};
     }
     if (!status)
         status = husk__checkpoint_list_make(&load->list, load->graph, &wish, load->source);
@@ -349,8 +339,7 @@ static husk_status compare(loading *load)
     load->sorted = malloc(load->list.count * sizeof *load->sorted);
     load->taken = calloc(load->list.count, sizeof *load->taken);
     if (!load->sorted || !load->taken)
-        return husk__source_fail(load->source, HUSK_OUT_OF_HOST_MEMORY,
-                                 "there is no memory for the list of tensors");
+        return husk__source_fail(load->source, HUSK_OUT_OF_HOST_MEMORY, "there is no memory for the list of tensors");
     for (size_t i = 0; i < load->list.count; i++)
         load->sorted[i] = &load->list.items[i];
     qsort(load->sorted, load->list.count, sizeof *load->sorted, compare_names);
@@ -461,8 +450,8 @@ static husk_status load_elements(const loading *load)
         bytes += load->taken[i] ? bytes_of(&load->list.items[i]) : 0;
     char *host = malloc(bytes);
     if (!host)
-        return husk__source_fail(load->source, HUSK_OUT_OF_HOST_MEMORY,
-                                 "there is no memory for its %llu bytes", (unsigned long long)bytes - 1);
+        return husk__source_fail(load->source, HUSK_OUT_OF_HOST_MEMORY, "there is no memory for its %llu bytes",
+                                 (unsigned long long)bytes - 1);
     husk__compiled *own = load->graph->compiled;
     husk_status status = read_elements(load, host);
     if (!status)
@@ -519,8 +508,7 @@ static husk_status resume(const loading *load)
     own->pending = (uint32_t)load->pending;
     own->optimizer.rate = load->rate;
     load->graph->seed = load->seed;
-    return load->params.feed ? husk_feed_seek(load->params.feed, load->feed_position, load->source->error)
-                             : HUSK_OK;
+    return load->params.feed ? husk_feed_seek(load->params.feed, load->feed_position, load->source->error) : HUSK_OK;
 }
 
 static husk_status load_file(loading *load)
@@ -544,9 +532,9 @@ static husk_status load_file(loading *load)
     }
     const husk_error *applied = husk_queue_error(load->graph->queue);
     if (!status && load->graph->compiled->masks && husk__masks_apply_all(load->graph))
-        status = husk__caused_by(load->source->error, applied,
-                                 husk__source_fail(load->source, applied->status, "its masks are not applied: %s",
-                                                   applied->text));
+        status = husk__caused_by(
+            load->source->error, applied,
+            husk__source_fail(load->source, applied->status, "its masks are not applied: %s", applied->text));
     return status;
 }
 
@@ -560,8 +548,7 @@ husk_status husk_graph_load(husk_graph *graph, const husk_safetensors *file, con
     if (!status && !file)
         status = husk__source_fail(&source, HUSK_INVALID_ARGUMENT, "file: it is NULL");
     if (!status)
-        status = husk__train_struct(&load.params, sizeof load.params, "HUSK_LOAD_PARAMS", params, "params",
-                                    &scope);
+        status = husk__train_struct(&load.params, sizeof load.params, "HUSK_LOAD_PARAMS", params, "params", &scope);
     if (!status)
         status = check_params(&load.params, &source);
     if (status)

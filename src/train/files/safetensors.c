@@ -29,8 +29,7 @@ static husk__source source_of(const husk_safetensors *file, const char *call, hu
 static void *make_piece(const husk__source *source, uint64_t size, husk_status *status)
 {
     void *piece = malloc(size < PIECE ? (size ? (size_t)size : 1) : PIECE);
-    *status =
-        piece ? HUSK_OK : husk__source_fail(source, HUSK_OUT_OF_HOST_MEMORY, "there is no memory to read it");
+    *status = piece ? HUSK_OK : husk__source_fail(source, HUSK_OUT_OF_HOST_MEMORY, "there is no memory to read it");
     return piece;
 }
 
@@ -86,8 +85,7 @@ static husk_status read_list(husk_safetensors *file, uint64_t file_size, bool ve
     return status;
 }
 
-static husk_status hash_data(const husk_safetensors *file, husk__safetensors_digits *digits,
-                             const husk__source *source)
+static husk_status hash_data(const husk_safetensors *file, husk__safetensors_digits *digits, const husk__source *source)
 {
     husk_status status;
     char *piece = make_piece(source, file->data_size, &status);
@@ -127,8 +125,8 @@ static husk_status verify_elements(const husk_safetensors *file, const husk__sou
                              digits.text, wanted);
 }
 
-husk_status husk_safetensors_open(const char *path, const husk_safetensors_params *params,
-                                  husk_safetensors **file, husk_error *error)
+husk_status husk_safetensors_open(const char *path, const husk_safetensors_params *params, husk_safetensors **file,
+                                  husk_error *error)
 {
     husk__source source = {.call = "husk_safetensors_open", .error = error};
     if (!file)
@@ -202,8 +200,7 @@ bool husk_safetensors_find(const husk_safetensors *file, const char *name, husk_
     return place != NULL;
 }
 
-bool husk_safetensors_metadata_get(const husk_safetensors *file, size_t index, const char **key,
-                                   const char **value)
+bool husk_safetensors_metadata_get(const husk_safetensors *file, size_t index, const char **key, const char **value)
 {
     if (!file || index >= file->list.metadata_count)
         return false;
@@ -253,8 +250,7 @@ husk_status husk_safetensors_read(const husk_safetensors *file, const char *name
     if (bytes != entry.bytes || (bytes && !host))
         return husk__source_fail(&source, HUSK_INVALID_ARGUMENT,
                                  "host: memory of %llu bytes for tensor \"%.256s\", which has %llu",
-                                 (unsigned long long)(host ? bytes : 0), name,
-                                 (unsigned long long)entry.bytes);
+                                 (unsigned long long)(host ? bytes : 0), name, (unsigned long long)entry.bytes);
     return husk__file_read(&source, file->descriptor, file->begin + entry.offset, host, bytes);
 }
 
@@ -274,8 +270,7 @@ static bool same_shape(const husk_safetensors_entry *entry, const husk_tensor *t
     return same;
 }
 
-static husk_status check_tensor(const husk_safetensors_entry *entry, const husk_tensor *to,
-                                const husk__source *source)
+static husk_status check_tensor(const husk_safetensors_entry *entry, const husk_tensor *to, const husk__source *source)
 {
     if (!same_shape(entry, to)) {
         char has[256], wanted[256];
@@ -285,9 +280,8 @@ static husk_status check_tensor(const husk_safetensors_entry *entry, const husk_
         return husk__source_fail(source, HUSK_INVALID_ARGUMENT, "tensor \"%.256s\" is %s there, and to is %s",
                                  entry->name, has, wanted);
     }
-    return husk__safetensors_is_packed(to)
-               ? HUSK_OK
-               : husk__source_fail(source, HUSK_INVALID_ARGUMENT, "to: it is not packed");
+    return husk__safetensors_is_packed(to) ? HUSK_OK
+                                           : husk__source_fail(source, HUSK_INVALID_ARGUMENT, "to: it is not packed");
 }
 
 husk_status husk_safetensors_read_tensor(const husk_safetensors *file, const char *name, husk_queue *queue,
@@ -314,9 +308,9 @@ husk_status husk_safetensors_read_tensor(const husk_safetensors *file, const cha
         const uint64_t left = entry.bytes - done, size = left < PIECE ? left : PIECE;
         status = husk__file_read(&source, file->descriptor, file->begin + entry.offset + done, piece, size);
         if (!status && (status = husk_buffer_write(queue, to->buffer, begin + done, size, piece)))
-            husk__caused_by(error, husk_queue_error(queue),
-                            husk__source_fail(&source, status, "tensor \"%.256s\": %s", name,
-                                              husk_queue_error(queue)->text));
+            husk__caused_by(
+                error, husk_queue_error(queue),
+                husk__source_fail(&source, status, "tensor \"%.256s\": %s", name, husk_queue_error(queue)->text));
         done += size;
     }
     free(piece);

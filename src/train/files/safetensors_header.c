@@ -12,11 +12,10 @@ static const struct dtype_row {
     int bits;
     int dtype; // a husk_dtype, or -1
 } DTYPES[] = {
-    {"F32", 32, HUSK_F32}, {"F16", 16, HUSK_F16}, {"BF16", 16, HUSK_BF16}, {"F64", 64, HUSK_F64},
-    {"I8", 8, HUSK_I8},    {"U8", 8, HUSK_U8},    {"I32", 32, HUSK_I32},   {"I64", 64, HUSK_I64},
-    {"BOOL", 8, -1},       {"I16", 16, -1},       {"U16", 16, -1},         {"U32", 32, -1},
-    {"U64", 64, -1},       {"C64", 64, -1},       {"F8_E4M3", 8, -1},      {"F8_E5M2", 8, -1},
-    {"F8_E8M0", 8, -1},    {"F6_E2M3", 6, -1},    {"F6_E3M2", 6, -1},      {"F4", 4, -1},
+    {"F32", 32, HUSK_F32}, {"F16", 16, HUSK_F16}, {"BF16", 16, HUSK_BF16}, {"F64", 64, HUSK_F64}, {"I8", 8, HUSK_I8},
+    {"U8", 8, HUSK_U8},    {"I32", 32, HUSK_I32}, {"I64", 64, HUSK_I64},   {"BOOL", 8, -1},       {"I16", 16, -1},
+    {"U16", 16, -1},       {"U32", 32, -1},       {"U64", 64, -1},         {"C64", 64, -1},       {"F8_E4M3", 8, -1},
+    {"F8_E5M2", 8, -1},    {"F8_E8M0", 8, -1},    {"F6_E2M3", 6, -1},      {"F6_E3M2", 6, -1},    {"F4", 4, -1},
 };
 enum { DTYPE_COUNT = sizeof DTYPES / sizeof *DTYPES };
 
@@ -57,8 +56,8 @@ static bool refuse(reader *in, const char *rule)
     if (!in->status) {
         const char *tensor = in->tensor;
         in->status = husk__source_fail(in->source, HUSK_INVALID_ARGUMENT, "header, byte %zu%s%.128s%s: %s",
-                                       (size_t)(in->at - in->text), tensor ? ", tensor \"" : "",
-                                       tensor ? tensor : "", tensor ? "\"" : "", rule);
+                                       (size_t)(in->at - in->text), tensor ? ", tensor \"" : "", tensor ? tensor : "",
+                                       tensor ? "\"" : "", rule);
     }
     return false;
 }
@@ -400,8 +399,7 @@ static bool keys_are_unique(reader *in, const husk__tensor_list *list)
     const size_t count = list->metadata_count;
     const char *text = list->metadata, **keys = malloc((count ? count : 1) * sizeof *keys);
     if (!keys) {
-        in->status =
-            husk__source_fail(in->source, HUSK_OUT_OF_HOST_MEMORY, "there is no memory for its header");
+        in->status = husk__source_fail(in->source, HUSK_OUT_OF_HOST_MEMORY, "there is no memory for its header");
         return false;
     }
     for (size_t i = 0; i < count; ++i) {
@@ -518,8 +516,8 @@ bool husk__is_utf8(const char *bytes, size_t size)
         const int more = first < 0xc2 ? 0 : first < 0xe0 ? 1 : first < 0xf0 ? 2 : first < 0xf5 ? 3 : 0;
         if (more == 0 || end - at < more)
             return false;
-        if ((first == 0xe0 && at[0] < 0xa0) || (first == 0xed && at[0] > 0x9f) ||
-            (first == 0xf0 && at[0] < 0x90) || (first == 0xf4 && at[0] > 0x8f))
+        if ((first == 0xe0 && at[0] < 0xa0) || (first == 0xed && at[0] > 0x9f) || (first == 0xf0 && at[0] < 0x90) ||
+            (first == 0xf4 && at[0] > 0x8f))
             return false;
         for (int i = 0; i < more; ++i)
             if ((*at++ & 0xc0) != 0x80)
@@ -588,8 +586,7 @@ husk_status husk__tensor_list_length(const unsigned char bytes[8], uint64_t file
                                  "the header has at most %d bytes, and this one says %llu",
                                  HUSK__SAFETENSORS_MOST_HEADER, (unsigned long long)*length);
     if (*length > file_size - 8)
-        return husk__source_fail(source, HUSK_INVALID_ARGUMENT,
-                                 "the header's %llu bytes pass the end of the file",
+        return husk__source_fail(source, HUSK_INVALID_ARGUMENT, "the header's %llu bytes pass the end of the file",
                                  (unsigned long long)*length);
     return HUSK_OK;
 }

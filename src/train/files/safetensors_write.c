@@ -68,11 +68,10 @@ static void append_tensor(text *to, const husk_safetensors_item *item, uint64_t 
     append_text(to, "\",\"shape\":[");
     for (int32_t i = 0; i < item->tensor.rank; ++i)
         append(to, number,
-               (size_t)snprintf(number, sizeof number, "%s%lld", i ? "," : "",
-                                (long long)item->tensor.shape[i]));
+               (size_t)snprintf(number, sizeof number, "%s%lld", i ? "," : "", (long long)item->tensor.shape[i]));
     append(to, number,
-           (size_t)snprintf(number, sizeof number, "],\"data_offsets\":[%llu,%llu]}",
-                            (unsigned long long)begin, (unsigned long long)end));
+           (size_t)snprintf(number, sizeof number, "],\"data_offsets\":[%llu,%llu]}", (unsigned long long)begin,
+                            (unsigned long long)end));
 }
 
 static uint64_t bytes_of(const husk_safetensors_item *item)
@@ -136,24 +135,20 @@ static husk_status check_item(const husk_safetensors_item *item, size_t index, b
     else if (!item->host && tensor->buffer && !has_queue && husk_tensor_count(tensor) > 0)
         rule = "it is in device memory, and queue is NULL";
     if (rule)
-        return husk__source_fail(source, HUSK_INVALID_ARGUMENT, "items[%zu], \"%.256s\": %s", index,
-                                 item->name, rule);
+        return husk__source_fail(source, HUSK_INVALID_ARGUMENT, "items[%zu], \"%.256s\": %s", index, item->name, rule);
     return HUSK_OK;
 }
 
-static husk_status check_pairs(const husk_safetensors_pair *metadata, size_t count,
-                               const husk__source *source)
+static husk_status check_pairs(const husk_safetensors_pair *metadata, size_t count, const husk__source *source)
 {
     for (size_t i = 0; i < count; ++i) {
         const husk_safetensors_pair *pair = &metadata[i];
         const char *rule = NULL;
         if (!pair->key || !pair->value)
             rule = "it is NULL";
-        else if (strcmp(pair->key, HUSK__SAFETENSORS_CHECKSUM) == 0 ||
-                 strcmp(pair->key, HUSK__SAFETENSORS_HEADER) == 0)
+        else if (strcmp(pair->key, HUSK__SAFETENSORS_CHECKSUM) == 0 || strcmp(pair->key, HUSK__SAFETENSORS_HEADER) == 0)
             rule = "the checksum's key is the writer's";
-        else if (!husk__is_utf8(pair->key, strlen(pair->key)) ||
-                 !husk__is_utf8(pair->value, strlen(pair->value)))
+        else if (!husk__is_utf8(pair->key, strlen(pair->key)) || !husk__is_utf8(pair->value, strlen(pair->value)))
             rule = "it is not UTF-8";
         for (size_t j = 0; !rule && j < i; ++j)
             if (strcmp(metadata[j].key, pair->key) == 0)
@@ -177,8 +172,7 @@ static int compare_items(const void *a, const void *b)
 
 static int compare_names(const void *a, const void *b)
 {
-    return strcmp((*(const husk_safetensors_item *const *)a)->name,
-                  (*(const husk_safetensors_item *const *)b)->name);
+    return strcmp((*(const husk_safetensors_item *const *)a)->name, (*(const husk_safetensors_item *const *)b)->name);
 }
 
 static husk_status sort_items(const husk_safetensors_item **sorted, size_t count, const husk__source *source)
@@ -221,14 +215,12 @@ static husk_status write_hashed(writer *out, const char *bytes, uint64_t size)
 
 static husk_status write_item(writer *out, const husk_safetensors_item *item)
 {
-    const uint64_t size = bytes_of(item),
-                   begin = (uint64_t)item->tensor.offset * husk_dtype_size(item->tensor.dtype);
+    const uint64_t size = bytes_of(item), begin = (uint64_t)item->tensor.offset * husk_dtype_size(item->tensor.dtype);
     if (item->host)
         return write_hashed(out, item->host, size);
     for (uint64_t done = 0; done < size;) {
         const uint64_t left = size - done, most = left < PIECE ? left : PIECE;
-        husk_status status =
-            husk_buffer_read(out->queue, item->tensor.buffer, begin + done, most, out->piece);
+        husk_status status = husk_buffer_read(out->queue, item->tensor.buffer, begin + done, most, out->piece);
         if (status)
             return husk__caused_by(out->source->error, husk_queue_error(out->queue),
                                    husk__source_fail(out->source, status, "items: \"%.256s\": %s", item->name,
@@ -251,8 +243,8 @@ static husk_status write_checksums(writer *out, text *header, uint64_t place)
     return husk__part_write_at(&out->part, 0, header->bytes, header->size);
 }
 
-static husk_status write_all(writer *out, text *header, uint64_t checksum,
-                             const husk_safetensors_item *const *items, size_t count)
+static husk_status write_all(writer *out, text *header, uint64_t checksum, const husk_safetensors_item *const *items,
+                             size_t count)
 {
     husk_status status = husk__part_begin(&out->part, out->source);
     if (status)
@@ -269,9 +261,8 @@ static husk_status write_all(writer *out, text *header, uint64_t checksum,
     return status;
 }
 
-static husk_status write_sorted(const husk__source *source, husk_queue *queue,
-                                const husk_safetensors_item **sorted, size_t count,
-                                const husk_safetensors_pair *metadata, size_t metadata_count)
+static husk_status write_sorted(const husk__source *source, husk_queue *queue, const husk_safetensors_item **sorted,
+                                size_t count, const husk_safetensors_pair *metadata, size_t metadata_count)
 {
     text header = {0};
     husk_status status = sort_items(sorted, count, source);
@@ -282,8 +273,7 @@ static husk_status write_sorted(const husk__source *source, husk_queue *queue,
     if (header.failed || !out.hash || !out.piece)
         status = husk__source_fail(source, HUSK_OUT_OF_HOST_MEMORY, "there is no memory to write it");
     else if (header.size - 8 > HUSK__SAFETENSORS_MOST_HEADER)
-        status = husk__source_fail(source, HUSK_INVALID_ARGUMENT,
-                                   "the header has at most %d bytes, and this has %zu",
+        status = husk__source_fail(source, HUSK_INVALID_ARGUMENT, "the header has at most %d bytes, and this has %zu",
                                    HUSK__SAFETENSORS_MOST_HEADER, header.size - 8);
     else
         status = write_all(&out, &header, checksum, sorted, count);
@@ -311,8 +301,7 @@ husk_status husk_safetensors_write(const char *path, husk_queue *queue, const hu
         return status;
     const husk_safetensors_item **sorted = malloc((count ? count : 1) * sizeof *sorted);
     if (!sorted)
-        return husk__source_fail(&source, HUSK_OUT_OF_HOST_MEMORY,
-                                 "there is no memory for the list of tensors");
+        return husk__source_fail(&source, HUSK_OUT_OF_HOST_MEMORY, "there is no memory for the list of tensors");
     for (size_t i = 0; i < count; ++i)
         sorted[i] = &items[i];
     status = write_sorted(&source, queue, sorted, count, metadata, metadata_count);

@@ -77,8 +77,7 @@ static void take_over(husk__schedule *schedule)
                     !can_take(schedule, call, c, slot, &call->slots[from]))
                     continue;
                 taken |= 1u << from;
-                schedule->storages[slot->storage].shares =
-                    schedule->storages[call->slots[from].storage].shares;
+                schedule->storages[slot->storage].shares = schedule->storages[call->slots[from].storage].shares;
                 call->is_idle = husk__call_is_copy(call);
                 break;
             }

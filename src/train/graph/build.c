@@ -9,8 +9,8 @@
 
 // ---- the first error ----
 
-husk_value husk__graph_refuse(husk__building *building, husk_status status, const char *argument,
-                              const char *format, ...)
+husk_value husk__graph_refuse(husk__building *building, husk_status status, const char *argument, const char *format,
+                              ...)
 {
     husk_graph *graph = building->graph;
     char text[HUSK_ERROR_TEXT_CAPACITY];
@@ -32,8 +32,8 @@ husk_value husk__graph_pass_on(husk__building *building, husk_status status, con
     return husk__graph_refuse(building, status, NULL, "%s", rest ? rest + 2 : error->text);
 }
 
-bool husk__graph_params(husk__building *building, void *own, size_t size, const char *made_by,
-                        const void *given, const char *argument)
+bool husk__graph_params(husk__building *building, void *own, size_t size, const char *made_by, const void *given,
+                        const char *argument)
 {
     husk_error error;
     const husk__train_scope scope = {"", &error};
@@ -48,9 +48,8 @@ bool husk__graph_axis(husk__building *building, const char *argument, const char
 {
     *dimension = husk_tensor_dimension(x, axis);
     if (*dimension < 0)
-        husk__graph_refuse(building, HUSK_INVALID_ARGUMENT, argument,
-                           "%sis %d, must be %d to %d: %s has %d dimensions", member, (int)axis,
-                           -(int)x->rank, (int)x->rank - 1, x_name, (int)x->rank);
+        husk__graph_refuse(building, HUSK_INVALID_ARGUMENT, argument, "%sis %d, must be %d to %d: %s has %d dimensions",
+                           member, (int)axis, -(int)x->rank, (int)x->rank - 1, x_name, (int)x->rank);
     return *dimension >= 0;
 }
 
@@ -90,14 +89,12 @@ bool husk__graph_begin(husk__building *building, husk_graph *graph, const char *
 
 // ---- arguments ----
 
-bool husk__graph_argument(husk__building *building, husk_value value, const char *argument,
-                          husk_tensor *tensor)
+bool husk__graph_argument(husk__building *building, husk_value value, const char *argument, husk_tensor *tensor)
 {
     if (value == HUSK_NO_VALUE)
         husk__graph_refuse(building, HUSK_INVALID_ARGUMENT, argument, "it is HUSK_NO_VALUE");
     else if (value < 0 || value >= building->graph->value_count)
-        husk__graph_refuse(building, HUSK_INVALID_ARGUMENT, argument, "%d is no value of this graph",
-                           (int)value);
+        husk__graph_refuse(building, HUSK_INVALID_ARGUMENT, argument, "%d is no value of this graph", (int)value);
     else {
         *tensor = building->graph->values[value].tensor;
         return true;
@@ -157,8 +154,7 @@ static husk_value add_value(husk__building *building, const char *name, husk__va
                             const husk_tensor *tensor)
 {
     husk_graph *graph = building->graph;
-    if (!grow(building, (void **)&graph->values, graph->value_count, &graph->value_capacity,
-              sizeof *graph->values))
+    if (!grow(building, (void **)&graph->values, graph->value_count, &graph->value_capacity, sizeof *graph->values))
         return HUSK_NO_VALUE;
     if (building->is_inside && role != HUSK__ROLE_PARAMETER)
         name = NULL;
@@ -166,8 +162,7 @@ static husk_value add_value(husk__building *building, const char *name, husk__va
     if (name && !copy)
         return HUSK_NO_VALUE;
     husk_value value = graph->value_count++;
-    graph->values[value] =
-        (husk__value){.name = copy, .role = role, .tensor = *tensor, .root = value, .covers = true};
+    graph->values[value] = (husk__value){.name = copy, .role = role, .tensor = *tensor, .root = value, .covers = true};
     return value;
 }
 
@@ -176,8 +171,8 @@ static bool make_tensor(husk__building *building, husk_dtype dtype, int32_t rank
                         husk_tensor *tensor)
 {
     if (rank < 0 || rank > HUSK_MAX_RANK || (rank > 0 && !shape)) {
-        husk__graph_refuse(building, HUSK_INVALID_ARGUMENT, "shape",
-                           "a rank of 0 to %d and a shape are wanted", HUSK_MAX_RANK);
+        husk__graph_refuse(building, HUSK_INVALID_ARGUMENT, "shape", "a rank of 0 to %d and a shape are wanted",
+                           HUSK_MAX_RANK);
         return false;
     }
     *tensor = husk_tensor_make(NULL, dtype, rank, shape);
@@ -199,8 +194,7 @@ husk__node *husk__graph_node(husk__building *building, const husk__node_kind *ki
                              int32_t count)
 {
     husk_graph *graph = building->graph;
-    if (!grow(building, (void **)&graph->nodes, graph->node_count, &graph->node_capacity,
-              sizeof *graph->nodes))
+    if (!grow(building, (void **)&graph->nodes, graph->node_count, &graph->node_capacity, sizeof *graph->nodes))
         return NULL;
     husk__node node = {.kind = kind, .alpha = 1, .input_count = count};
     node.name = copy_text(building, building->name);
@@ -266,8 +260,7 @@ static husk_value add_parameter(husk__building *building, const char *name, husk
     return value;
 }
 
-husk_value husk_graph_input(husk_graph *graph, const char *name, husk_dtype dtype, int32_t rank,
-                            const int64_t *shape)
+husk_value husk_graph_input(husk_graph *graph, const char *name, husk_dtype dtype, int32_t rank, const int64_t *shape)
 {
     husk__building building;
     husk_tensor tensor;
@@ -296,8 +289,8 @@ husk_value husk_graph_parameter(husk_graph *graph, const char *name, int32_t ran
 static bool own_name(husk__building *building, const char *suffix, char name[HUSK__GRAPH_NAME + 1])
 {
     if (strlen(building->name) + 1 + strlen(suffix) > HUSK__GRAPH_NAME)
-        husk__graph_refuse(building, HUSK_INVALID_ARGUMENT, "name", "with .%s it has more than %d characters",
-                           suffix, HUSK__GRAPH_NAME);
+        husk__graph_refuse(building, HUSK_INVALID_ARGUMENT, "name", "with .%s it has more than %d characters", suffix,
+                           HUSK__GRAPH_NAME);
     else {
         strcpy(name, building->name);
         strcat(name, ".");
@@ -309,9 +302,8 @@ static bool own_name(husk__building *building, const char *suffix, char name[HUS
     return false;
 }
 
-husk_value husk__graph_own_parameter(husk__building *building, const char *suffix, int32_t rank,
-                                     const int64_t *shape, const husk_initializer *initializer,
-                                     husk_initializer standard)
+husk_value husk__graph_own_parameter(husk__building *building, const char *suffix, int32_t rank, const int64_t *shape,
+                                     const husk_initializer *initializer, husk_initializer standard)
 {
     char name[HUSK__GRAPH_NAME + 1];
     husk_initializer own;
@@ -319,8 +311,7 @@ husk_value husk__graph_own_parameter(husk__building *building, const char *suffi
         !husk__graph_params(building, &own, sizeof own, "HUSK_INITIALIZER", initializer, "initializer"))
         return HUSK_NO_VALUE;
     bool is_given = own.kind != HUSK_INITIALIZER_DEFAULT;
-    return add_parameter(building, name, building->graph->dtype, rank, shape,
-                         is_given ? initializer : &standard);
+    return add_parameter(building, name, building->graph->dtype, rank, shape, is_given ? initializer : &standard);
 }
 
 static husk_value add_statistic(husk__building *building, const char *name, int64_t count, float value)
@@ -361,16 +352,14 @@ husk_status husk_graph_freeze(husk_graph *graph, const char *name)
             value->frozen = found = true;
     }
     if (!found)
-        husk__graph_refuse(&building, HUSK_INVALID_ARGUMENT, "name",
-                           "no parameter is called so, or begins with it");
+        husk__graph_refuse(&building, HUSK_INVALID_ARGUMENT, "name", "no parameter is called so, or begins with it");
     return graph->failed;
 }
 
 void husk__graph_name_output(husk__building *building, const char *name, husk_value value)
 {
     husk_graph *graph = building->graph;
-    if (!grow(building, (void **)&graph->outputs, graph->output_count, &graph->output_capacity,
-              sizeof *graph->outputs))
+    if (!grow(building, (void **)&graph->outputs, graph->output_count, &graph->output_capacity, sizeof *graph->outputs))
         return;
     char *copy = copy_text(building, name);
     if (copy)

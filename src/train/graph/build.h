@@ -36,8 +36,8 @@ bool husk__graph_axis(husk__building *building, const char *argument, const char
 /* A refusal with the text of another call's error, less that call's name. */
 husk_value husk__graph_pass_on(husk__building *building, husk_status status, const husk_error *error);
 /* The caller's params into own; false: refused. */
-bool husk__graph_params(husk__building *building, void *own, size_t size, const char *made_by,
-                        const void *given, const char *argument);
+bool husk__graph_params(husk__building *building, void *own, size_t size, const char *made_by, const void *given,
+                        const char *argument);
 
 /* The tensor of an argument; false: refused, since it is no value of the graph. */
 bool husk__graph_argument(husk__building *building, husk_value value, const char *argument, husk_tensor *tensor);

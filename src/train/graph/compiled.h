@@ -62,13 +62,7 @@ typedef struct husk__compiled {
     void *ready_user;
 } husk__compiled;
 
-enum {
-    HUSK__NUMBER_SEED,
-    HUSK__NUMBER_NORM,
-    HUSK__NUMBER_COEFFICIENT,
-    HUSK__NUMBER_FOUND,
-    HUSK__NUMBERS
-};
+enum { HUSK__NUMBER_SEED, HUSK__NUMBER_NORM, HUSK__NUMBER_COEFFICIENT, HUSK__NUMBER_FOUND, HUSK__NUMBERS };
 enum { HUSK__SCALE_NOW, HUSK__SCALE_SINCE, HUSK__SCALE_GOOD, HUSK__SCALE_SKIPPED, HUSK__SCALES };
 
 /* Whether it can train: there is a loss, or a gradient that is given. */

@@ -53,8 +53,7 @@ const char *husk__graph_shape_text(const husk_tensor *tensor, char text[160])
 {
     size_t used = (size_t)snprintf(text, 160, "[");
     for (int32_t d = 0; d < tensor->rank && used < 150; d++)
-        used +=
-            (size_t)snprintf(text + used, 160 - used, "%s%lld", d ? ", " : "", (long long)tensor->shape[d]);
+        used += (size_t)snprintf(text + used, 160 - used, "%s%lld", d ? ", " : "", (long long)tensor->shape[d]);
     snprintf(text + (used < 158 ? used : 158), 2, "]");
     return text;
 }

@@ -48,8 +48,7 @@ husk_status husk_initializer_fill(const husk_initializer *initializer, uint64_t 
 {
     const husk__train_scope scope = {"husk_initializer_fill", error};
     husk_initializer own;
-    husk_status status =
-        husk__train_struct(&own, sizeof own, "HUSK_INITIALIZER", initializer, "initializer", &scope);
+    husk_status status = husk__train_struct(&own, sizeof own, "HUSK_INITIALIZER", initializer, "initializer", &scope);
     if (!status)
         status = check(&scope, &own);
     if (status)

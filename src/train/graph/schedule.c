@@ -28,8 +28,7 @@ static husk__region region_of(const husk__schedule *schedule, int32_t value, boo
             return HUSK__REGION_GRADIENTS;
         return husk__has_copy(schedule->graph, root) ? HUSK__REGION_COPIES : HUSK__REGION_PARAMETERS;
     default:
-        return (root->is_output || value == schedule->loss) && !is_gradient ? HUSK__REGION_OUTSIDE
-                                                                            : HUSK__REGION_ARENA;
+        return (root->is_output || value == schedule->loss) && !is_gradient ? HUSK__REGION_OUTSIDE : HUSK__REGION_ARENA;
     }
 }
 
@@ -87,9 +86,8 @@ static husk__slot slot_of(husk__schedule *schedule, int32_t value, husk__access 
     if (!value)
         return husk__slot_none();
     const husk__value *own = &schedule->graph->values[value];
-    husk__slot slot = {.storage = storage_of(schedule, own->root, is_gradient),
-                       .access = access,
-                       .tensor = own->tensor};
+    husk__slot slot = {
+        .storage = storage_of(schedule, own->root, is_gradient), .access = access, .tensor = own->tensor};
     slot.tensor.dtype = dtype_of(schedule, own->root, is_gradient);
     return slot;
 }
@@ -136,8 +134,8 @@ husk__slot husk__slot_again(husk__slot slot)
 // ---- calls ----
 
 husk__call *husk__call_add(husk__schedule *schedule, const husk__node *node,
-                           husk_status (*run)(husk_graph *graph, const husk__call *call),
-                           const husk__slot *slots, int32_t count)
+                           husk_status (*run)(husk_graph *graph, const husk__call *call), const husk__slot *slots,
+                           int32_t count)
 {
     if (schedule->failed)
         return NULL;
@@ -170,8 +168,8 @@ static husk_status run_fill(husk_graph *graph, const husk__call *call)
 {
     const husk_tensor *x = &call->slots[0].tensor;
     uint64_t size = husk_dtype_size(x->dtype), zero = 0;
-    return husk_buffer_fill(graph->queue, x->buffer, (uint64_t)x->offset * size,
-                            (uint64_t)husk_tensor_count(x) * size, &zero, size);
+    return husk_buffer_fill(graph->queue, x->buffer, (uint64_t)x->offset * size, (uint64_t)husk_tensor_count(x) * size,
+                            &zero, size);
 }
 
 static husk_status run_copy(husk_graph *graph, const husk__call *call)
@@ -194,8 +192,7 @@ bool husk__call_is_copy(const husk__call *call)
 husk_status husk__add_copy(husk__schedule *schedule, const husk__node *node, husk__slot from, husk__slot to)
 {
     to.in_place = 1;
-    return husk__call_add(schedule, node, run_copy, (husk__slot[]){from, to}, 2) ? HUSK_OK
-                                                                                 : no_memory(schedule);
+    return husk__call_add(schedule, node, run_copy, (husk__slot[]){from, to}, 2) ? HUSK_OK : no_memory(schedule);
 }
 
 // to += from, by way of to's dtype where from has another.
@@ -209,8 +206,7 @@ static husk_status add_to(husk__schedule *schedule, const husk__node *node, husk
             return no_memory(schedule);
         from = husk__slot_again(wide);
     }
-    return husk__call_add(schedule, node, run_add, (husk__slot[]){from, to}, 2) ? HUSK_OK
-                                                                                : no_memory(schedule);
+    return husk__call_add(schedule, node, run_add, (husk__slot[]){from, to}, 2) ? HUSK_OK : no_memory(schedule);
 }
 
 // All of a root's gradient is zeros, so that a part of it can be added to.
@@ -245,8 +241,7 @@ bool husk__wants_gradient(const husk__schedule *schedule, int32_t value)
     return value && husk__root(schedule->graph, value)->needs_gradient;
 }
 
-husk_status husk__add_gradient(husk__schedule *schedule, const husk__node *node, husk__slot from,
-                               int32_t value)
+husk_status husk__add_gradient(husk__schedule *schedule, const husk__node *node, husk__slot from, int32_t value)
 {
     const husk__value *own = &schedule->graph->values[value];
     if (!schedule->written[own->root] && own->covers) {
@@ -285,8 +280,8 @@ husk_status husk__targets_begin(husk__schedule *schedule, const husk__node *node
         if (!husk__wants_gradient(schedule, values[i]))
             continue;
         const husk__value *value = &all[values[i]];
-        bool is_apart = dtype_of(schedule, value->root, true) != value->tensor.dtype &&
-                        !(bits_of(bits, i) & HUSK__WIDE);
+        bool is_apart =
+            dtype_of(schedule, value->root, true) != value->tensor.dtype && !(bits_of(bits, i) & HUSK__WIDE);
         for (int32_t j = 0; j < i; j++)
             is_apart = is_apart || (targets->slots[j].access && all[values[j]].root == value->root);
         targets->slots[i].access = is_apart ? HUSK__UPDATE : HUSK__WRITE; // what follows makes it a slot
@@ -328,8 +323,8 @@ husk_status husk__targets_settle(husk__schedule *schedule, const husk__node *nod
     for (int32_t i = 0; i < targets->count && !status; i++) {
         const husk__slot from = husk__slot_again(targets->slots[i]), to = targets->settled[i];
         if (to.storage >= 0)
-            status = to.access == HUSK__WRITE ? husk__add_copy(schedule, node, from, to)
-                                              : add_to(schedule, node, from, to);
+            status =
+                to.access == HUSK__WRITE ? husk__add_copy(schedule, node, from, to) : add_to(schedule, node, from, to);
     }
     return status;
 }
@@ -349,9 +344,8 @@ static void find_needed_gradients(husk_graph *graph, husk_graph_mode mode)
         const husk__node *node = &graph->nodes[n];
         bool needed = false;
         for (int32_t i = 0; i < node->input_count && node->kind->backward; i++)
-            needed = needed ||
-                     (node->inputs[i] && (!node->kind->has_gradient || node->kind->has_gradient(node, i)) &&
-                      husk__root(graph, node->inputs[i])->needs_gradient);
+            needed = needed || (node->inputs[i] && (!node->kind->has_gradient || node->kind->has_gradient(node, i)) &&
+                                husk__root(graph, node->inputs[i])->needs_gradient);
         for (int32_t o = 0; o < node->output_count; o++)
             graph->values[node->outputs[o]].needs_gradient = needed;
     }
@@ -428,9 +422,8 @@ static husk_status write_backward(husk__schedule *schedule, husk_value loss)
     return check_wanted(schedule);
 }
 
-husk_status husk__schedule_build(husk__schedule *schedule, husk_graph *graph, husk_graph_mode mode,
-                                 husk_value loss, bool accumulates, bool keep_values,
-                                 const husk__train_scope *scope)
+husk_status husk__schedule_build(husk__schedule *schedule, husk_graph *graph, husk_graph_mode mode, husk_value loss,
+                                 bool accumulates, bool keep_values, const husk__train_scope *scope)
 {
     size_t values = (size_t)graph->value_count;
     *schedule = (husk__schedule){.graph = graph,

@@ -48,8 +48,7 @@ husk_status husk_confusion_scores(const int64_t *counts, int64_t classes, husk_c
     for (int64_t i = 0; i < classes * classes; i++)
         if (counts[i] < 0)
             return husk__train_reject(&scope, "counts", "%lld in row %lld, column %lld is negative",
-                                      (long long)counts[i], (long long)(i / classes),
-                                      (long long)(i % classes));
+                                      (long long)counts[i], (long long)(i / classes), (long long)(i % classes));
     husk_class_score plain = {0}, by_rows = {0};
     for (int64_t c = 0; c < classes; c++) {
         const husk_class_score one = score(counts, classes, c);

@@ -26,8 +26,7 @@ struct husk_log {
 static husk_status check_columns(const husk_log_params *own, const husk__train_scope *scope)
 {
     if (own->count < 1 || own->count > MOST_COLUMNS)
-        return husk__train_reject(scope, "params", "%zu columns; 1 to %d are possible", own->count,
-                                  MOST_COLUMNS);
+        return husk__train_reject(scope, "params", "%zu columns; 1 to %d are possible", own->count, MOST_COLUMNS);
     if (!own->columns)
         return husk__train_reject(scope, "params", "columns is NULL");
     for (size_t c = 0; c < own->count; c++) {
@@ -36,9 +35,8 @@ static husk_status check_columns(const husk_log_params *own, const husk__train_s
         while (name && name[length] > 0x20 && name[length] < 0x7f && length <= MOST_NAME)
             length++;
         if (length < 1 || length > MOST_NAME || name[length])
-            return husk__train_reject(scope, "params",
-                                      "the name of column %zu has to be 1 to %d printable characters", c,
-                                      MOST_NAME);
+            return husk__train_reject(scope, "params", "the name of column %zu has to be 1 to %d printable characters",
+                                      c, MOST_NAME);
     }
     return HUSK_OK;
 }
@@ -159,8 +157,7 @@ static husk_status write_all(int descriptor, const char *text, size_t bytes, con
     return HUSK_OK;
 }
 
-static husk_status resume(const husk_log_params *own, const char *header, int *descriptor,
-                          const husk__source *source)
+static husk_status resume(const husk_log_params *own, const char *header, int *descriptor, const husk__source *source)
 {
     unsigned char *text = NULL;
     uint64_t bytes = 0, stays = 0;
@@ -186,8 +183,7 @@ static husk_status begin_anew(const char *header, int *descriptor, const husk__s
     return write_all(*descriptor, header, strlen(header), source);
 }
 
-static husk_status open_log(const char *path, const husk_log_params *own, husk_log *log,
-                            const husk__train_scope *scope)
+static husk_status open_log(const char *path, const husk_log_params *own, husk_log *log, const husk__train_scope *scope)
 {
     const husk__source source = {scope->call, path, scope->error};
     char *header = header_of(own);
@@ -199,7 +195,7 @@ static husk_status open_log(const char *path, const husk_log_params *own, husk_l
     struct stat about;
     bool is_there = stat(path, &about) == 0;
     husk_status status = own->mode != HUSK_LOG_ANEW && is_there ? resume(own, header, &log->descriptor, &source)
-                                                 : begin_anew(header, &log->descriptor, &source);
+                                                                : begin_anew(header, &log->descriptor, &source);
     free(header);
     return status;
 }

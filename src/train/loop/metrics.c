@@ -32,20 +32,17 @@ struct husk_metrics {
 
 // ---- making ----
 
-static husk_status check(const husk_metrics_params *own, husk_context *context,
-                         const husk__train_scope *scope)
+static husk_status check(const husk_metrics_params *own, husk_context *context, const husk__train_scope *scope)
 {
     if (own->dtype != HUSK_F32 && own->dtype != HUSK_F64)
-        return husk__train_reject(scope, "params", "dtype %s; f32 and f64 are possible",
-                                  husk_dtype_name(own->dtype));
+        return husk__train_reject(scope, "params", "dtype %s; f32 and f64 are possible", husk_dtype_name(own->dtype));
     if (own->dtype == HUSK_F64 && !husk_context_has(context, HUSK_FEATURE_F64))
         return husk__train_fail(scope, HUSK_UNSUPPORTED, "params: the device has no f64");
     if (own->classes < 2 || own->classes > EXACT)
-        return husk__train_reject(scope, "params", "classes is %lld; 2 to %d are possible",
-                                  (long long)own->classes, EXACT);
-    if (own->rows < 1 || own->rows > EXACT)
-        return husk__train_reject(scope, "params", "rows is %lld; 1 to %d are possible", (long long)own->rows,
+        return husk__train_reject(scope, "params", "classes is %lld; 2 to %d are possible", (long long)own->classes,
                                   EXACT);
+    if (own->rows < 1 || own->rows > EXACT)
+        return husk__train_reject(scope, "params", "rows is %lld; 1 to %d are possible", (long long)own->rows, EXACT);
     if (own->top < 0 || own->top >= own->classes)
         return husk__train_reject(scope, "params", "top is %lld; it has to be below the %lld classes",
                                   (long long)own->top, (long long)own->classes);
@@ -87,8 +84,8 @@ static husk_status allocate(husk_metrics *own, const husk__train_scope *scope)
     return p->confusion && !own->confusion ? husk__train_no_memory(scope) : HUSK_OK;
 }
 
-husk_status husk_metrics_create(husk_context *context, const husk_metrics_params *params,
-                                husk_metrics **metrics, husk_error *error)
+husk_status husk_metrics_create(husk_context *context, const husk_metrics_params *params, husk_metrics **metrics,
+                                husk_error *error)
 {
     const husk__train_scope scope = {"husk_metrics_create", error};
     if (!metrics)
@@ -151,8 +148,7 @@ static husk_status queue_failed(husk_queue *queue, husk_status status, const hus
 
 static double number_at(const husk_metrics *own, const void *host, int64_t index)
 {
-    return own->params.dtype == HUSK_F64 ? ((const double *)host)[index]
-                                         : (double)((const float *)host)[index];
+    return own->params.dtype == HUSK_F64 ? ((const double *)host)[index] : (double)((const float *)host)[index];
 }
 
 static husk_status fetch(const husk_metrics *own, husk_queue *queue, const husk_tensor *from, int64_t count,
@@ -172,8 +168,7 @@ static husk_status drain(husk_metrics *own, husk_queue *queue, const husk__train
 {
     int64_t cells = own->has_matrix ? own->params.classes * own->params.classes : 0;
     void *numbers = NULL, *matrix = NULL;
-    husk_status status =
-        own->used ? fetch(own, queue, &own->slots, own->used * NUMBERS, &numbers, scope) : HUSK_OK;
+    husk_status status = own->used ? fetch(own, queue, &own->slots, own->used * NUMBERS, &numbers, scope) : HUSK_OK;
     if (!status && cells)
         status = fetch(own, queue, &own->matrix, cells, &matrix, scope);
     for (int64_t s = 0; s < own->used && !status; s++) {
@@ -201,8 +196,7 @@ static husk_status drain(husk_metrics *own, husk_queue *queue, const husk__train
 }
 
 // Room for one more slot, and for counts that stay exact.
-static husk_status make_room(husk_metrics *own, husk_queue *queue, int64_t count,
-                             const husk__train_scope *scope)
+static husk_status make_room(husk_metrics *own, husk_queue *queue, int64_t count, const husk__train_scope *scope)
 {
     if (own->used < SLOTS && own->rows + count <= EXACT)
         return HUSK_OK;
@@ -234,10 +228,8 @@ static husk_status count_top(const husk_metrics *own, husk_queue *queue, const h
     const int64_t column[] = {scores->shape[0], 1};
     husk_tensor mine = husk_tensor_make(own->memory, own->params.dtype, 2, column);
     mine.offset = own->labels.offset;
-    const husk_reduce_params largest =
-        HUSK_REDUCE_PARAMS(.kind = HUSK_REDUCE_MAX, .axis_count = 1, .axes = {-1});
-    const husk_reduce_params total =
-        HUSK_REDUCE_PARAMS(.kind = HUSK_REDUCE_SUM, .axis_count = 1, .axes = {-1});
+    const husk_reduce_params largest = HUSK_REDUCE_PARAMS(.kind = HUSK_REDUCE_MAX, .axis_count = 1, .axes = {-1});
+    const husk_reduce_params total = HUSK_REDUCE_PARAMS(.kind = HUSK_REDUCE_SUM, .axis_count = 1, .axes = {-1});
     const husk_binary_params less = husk_binary_defaults(HUSK_BINARY_LESS);
     const husk_binary_params at_least = husk_binary_defaults(HUSK_BINARY_GREATER_EQUAL);
     husk_status status = husk_where(queue, NULL, labels, scores, &lowest, work);
@@ -262,8 +254,7 @@ static husk_status count_batch(const husk_metrics *own, husk_queue *queue, const
     husk_tensor entropy = slot(own, ENTROPY), rows = slot(own, ROWS), right = slot(own, RIGHT);
     husk_loss_params loss = husk_loss_defaults(HUSK_LOSS_CROSS_ENTROPY);
     loss.reduction = HUSK_LOSS_SUM;
-    const husk_reduce_params best =
-        HUSK_REDUCE_PARAMS(.kind = HUSK_REDUCE_ARGMAX, .axis_count = 1, .axes = {-1});
+    const husk_reduce_params best = HUSK_REDUCE_PARAMS(.kind = HUSK_REDUCE_ARGMAX, .axis_count = 1, .axes = {-1});
     const husk_binary_params both = husk_binary_defaults(HUSK_BINARY_MULTIPLY);
     const husk_gemm_params transposed = HUSK_GEMM_PARAMS(.transpose_a = 1);
     husk_status status = husk_loss(queue, &loss, scores, classes, NULL, NULL, &entropy);
@@ -320,12 +311,10 @@ static husk_status take_rows(const husk_metrics *own, const husk_tensor *scores,
         return husk__train_reject(scope, "scores", "%s, where %s was said", husk_dtype_name(scores->dtype),
                                   husk_dtype_name(own->params.dtype));
     if (labels->dtype != HUSK_I32 && labels->dtype != HUSK_I64)
-        return husk__train_reject(scope, "labels", "%s; i32 and i64 are possible",
-                                  husk_dtype_name(labels->dtype));
+        return husk__train_reject(scope, "labels", "%s; i32 and i64 are possible", husk_dtype_name(labels->dtype));
     int64_t rows = husk_tensor_count(labels);
     if (scores->rank < 1 || scores->shape[scores->rank - 1] != classes)
-        return husk__train_reject(scope, "scores", "the last dimension has to be the %lld classes",
-                                  (long long)classes);
+        return husk__train_reject(scope, "scores", "the last dimension has to be the %lld classes", (long long)classes);
     if (husk_tensor_count(scores) != rows * classes)
         return husk__train_reject(scope, "labels", "%lld for %lld rows of scores", (long long)rows,
                                   (long long)(husk_tensor_count(scores) / classes));
@@ -382,8 +371,8 @@ husk_status husk_metrics_add(husk_metrics *metrics, husk_queue *queue, const hus
     return HUSK_OK;
 }
 
-husk_status husk_metrics_add_loss(husk_metrics *metrics, husk_queue *queue, const husk_tensor *loss,
-                                  int64_t count, husk_error *error)
+husk_status husk_metrics_add_loss(husk_metrics *metrics, husk_queue *queue, const husk_tensor *loss, int64_t count,
+                                  husk_error *error)
 {
     const husk__train_scope scope = {"husk_metrics_add_loss", error};
     husk_status status = begin(metrics, queue, &scope);
@@ -413,8 +402,7 @@ static double mean(double sum, double count)
     return count > 0 ? sum / count : (double)NAN;
 }
 
-husk_status husk_metrics_read(husk_metrics *metrics, husk_queue *queue, husk_metrics_report *report,
-                              husk_error *error)
+husk_status husk_metrics_read(husk_metrics *metrics, husk_queue *queue, husk_metrics_report *report, husk_error *error)
 {
     const husk__train_scope scope = {"husk_metrics_read", error};
     husk_status status = begin(metrics, queue, &scope);
@@ -437,8 +425,7 @@ husk_status husk_metrics_read(husk_metrics *metrics, husk_queue *queue, husk_met
     return HUSK_OK;
 }
 
-husk_status husk_metrics_read_confusion(husk_metrics *metrics, husk_queue *queue, int64_t *counts,
-                                        husk_error *error)
+husk_status husk_metrics_read_confusion(husk_metrics *metrics, husk_queue *queue, int64_t *counts, husk_error *error)
 {
     const husk__train_scope scope = {"husk_metrics_read_confusion", error};
     husk_status status = begin(metrics, queue, &scope);

@@ -12,8 +12,7 @@ static husk_status check(husk_plateau_params *own, const husk__train_scope *scop
     if (own->factor == 0)
         own->factor = 0.1;
     if (!(isfinite(own->rate) && own->rate >= 0))
-        return husk__train_reject(scope, "params", "rate is %g; it has to be finite and 0 or more",
-                                  own->rate);
+        return husk__train_reject(scope, "params", "rate is %g; it has to be finite and 0 or more", own->rate);
     if (!(own->factor > 0 && own->factor < 1))
         return husk__train_reject(scope, "params", "factor is %g; it has to be between 0 and 1", own->factor);
     if (!(isfinite(own->threshold) && own->threshold >= 0))
@@ -33,15 +32,13 @@ static bool is_better(const husk_plateau_params *own, double value, double best)
                                               : value > best * (1 + own->threshold);
 }
 
-husk_status husk_plateau_step(const husk_plateau_params *params, husk_plateau *plateau, double value,
-                              husk_error *error)
+husk_status husk_plateau_step(const husk_plateau_params *params, husk_plateau *plateau, double value, husk_error *error)
 {
     const husk__train_scope scope = {"husk_plateau_step", error};
     husk_plateau_params own;
     if (!params)
         return husk__train_reject(&scope, "params", "it is NULL");
-    husk_status status =
-        husk__train_struct(&own, sizeof own, "HUSK_PLATEAU_PARAMS", params, "params", &scope);
+    husk_status status = husk__train_struct(&own, sizeof own, "HUSK_PLATEAU_PARAMS", params, "params", &scope);
     if (!status)
         status = check(&own, &scope);
     if (!status && !plateau)

@@ -82,8 +82,8 @@ size_t husk__progress_line_write(const husk__progress_line *line, char text[HUSK
         used = append(text, used, bar);
         used = append(text, used, "]  ");
     }
-    snprintf(piece, sizeof piece, "%d%%  %llu/%llu  %s left", (int)(part * 100),
-             (unsigned long long)line->done, (unsigned long long)line->total, time_left);
+    snprintf(piece, sizeof piece, "%d%%  %llu/%llu  %s left", (int)(part * 100), (unsigned long long)line->done,
+             (unsigned long long)line->total, time_left);
     used = append(text, used, piece);
     if (line->text && *line->text) {
         used = append(text, used, "  ");
@@ -121,8 +121,7 @@ static int32_t columns_of(const husk_progress_params *params)
     return 80;
 }
 
-husk_status husk_progress_create(const husk_progress_params *params, husk_progress **progress,
-                                 husk_error *error)
+husk_status husk_progress_create(const husk_progress_params *params, husk_progress **progress, husk_error *error)
 {
     const husk__train_scope scope = {"husk_progress_create", error};
     husk_progress_params own;
@@ -131,8 +130,7 @@ husk_status husk_progress_create(const husk_progress_params *params, husk_progre
     *progress = NULL;
     if (!params)
         return husk__train_reject(&scope, "params", "it is NULL");
-    husk_status status =
-        husk__train_struct(&own, sizeof own, "HUSK_PROGRESS_PARAMS", params, "params", &scope);
+    husk_status status = husk__train_struct(&own, sizeof own, "HUSK_PROGRESS_PARAMS", params, "params", &scope);
     if (status)
         return status;
     if (own.total == 0)
@@ -140,11 +138,9 @@ husk_status husk_progress_create(const husk_progress_params *params, husk_progre
     if ((unsigned)own.mode > HUSK_PROGRESS_NEVER)
         return husk__train_reject(&scope, "params", "mode %u does not exist", (unsigned)own.mode);
     if (!(isfinite(own.interval) && own.interval >= 0))
-        return husk__train_reject(&scope, "params", "interval is %g; it has to be finite and 0 or more",
-                                  own.interval);
+        return husk__train_reject(&scope, "params", "interval is %g; it has to be finite and 0 or more", own.interval);
     if (own.columns < 0)
-        return husk__train_reject(&scope, "params", "columns is %d; it has to be 0 or more",
-                                  (int)own.columns);
+        return husk__train_reject(&scope, "params", "columns is %d; it has to be 0 or more", (int)own.columns);
     husk_progress *made = calloc(1, sizeof *made);
     char *label = own.label ? strdup(own.label) : NULL;
     if (!made || (own.label && !label)) {
@@ -154,8 +150,7 @@ husk_status husk_progress_create(const husk_progress_params *params, husk_progre
     }
     if (own.interval == 0)
         own.interval = 0.1;
-    if (own.mode == HUSK_PROGRESS_NEVER ||
-        (own.stream && own.mode == HUSK_PROGRESS_AUTO && !is_terminal(own.stream)))
+    if (own.mode == HUSK_PROGRESS_NEVER || (own.stream && own.mode == HUSK_PROGRESS_AUTO && !is_terminal(own.stream)))
         own.stream = NULL;
     made->params = own;
     made->label = label;

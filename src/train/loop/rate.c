@@ -51,8 +51,7 @@ static husk_status check_milestones(const husk_rate_params *own, const husk__tra
         return husk__train_reject(scope, "params", "multi_step needs milestones");
     for (size_t i = 1; i < own->milestone_count; i++)
         if (own->milestones[i] <= own->milestones[i - 1])
-            return husk__train_reject(scope, "params",
-                                      "milestones have to rise; number %zu is %llu, behind %llu", i,
+            return husk__train_reject(scope, "params", "milestones have to rise; number %zu is %llu, behind %llu", i,
                                       (unsigned long long)own->milestones[i],
                                       (unsigned long long)own->milestones[i - 1]);
     return HUSK_OK;
@@ -62,10 +61,9 @@ static husk_status check_cycle(const husk_rate_params *own, const husk__train_sc
 {
     husk_status status = check_rate(own->start_rate, "start_rate", scope);
     if (!status && !(own->rise < 1 && own->rise > 0 && own->rise * (double)own->steps > 1))
-        status =
-            husk__train_reject(scope, "params",
-                               "rise is %g of %llu steps; it has to be below 1, and rise * steps above 1",
-                               own->rise, (unsigned long long)own->steps);
+        status = husk__train_reject(scope, "params",
+                                    "rise is %g of %llu steps; it has to be below 1, and rise * steps above 1",
+                                    own->rise, (unsigned long long)own->steps);
     return status;
 }
 
@@ -77,11 +75,9 @@ static husk_status check(const husk_rate_params *own, const husk__train_scope *s
     if (!status && has_steps(own->kind) && own->steps == 0)
         status = husk__train_reject(scope, "params", "%s needs steps", husk_rate_kind_name(own->kind));
     if (!status && has_factor(own->kind) && !(isfinite(own->factor) && own->factor > 0))
-        status =
-            husk__train_reject(scope, "params", "factor is %g; it has to be finite and above 0", own->factor);
+        status = husk__train_reject(scope, "params", "factor is %g; it has to be finite and above 0", own->factor);
     if (!status && own->kind == HUSK_RATE_POLYNOMIAL && !(isfinite(own->power) && own->power > 0))
-        status =
-            husk__train_reject(scope, "params", "power is %g; it has to be finite and above 0", own->power);
+        status = husk__train_reject(scope, "params", "power is %g; it has to be finite and above 0", own->power);
     if (!status && own->kind == HUSK_RATE_COSINE_RESTARTS && own->growth == 0)
         status = husk__train_reject(scope, "params", "growth is 0; it has to be 1 or more");
     if (!status && own->kind == HUSK_RATE_MULTI_STEP)
@@ -156,8 +152,7 @@ static double rate_of(const husk_rate_params *own, uint64_t s)
     return own->rate;
 }
 
-static husk_status rate_at(const husk_rate_params *params, uint64_t step, double *rate,
-                           const husk__train_scope *scope)
+static husk_status rate_at(const husk_rate_params *params, uint64_t step, double *rate, const husk__train_scope *scope)
 {
     husk_rate_params own;
     if (!params)
@@ -188,8 +183,7 @@ husk_status husk_graph_schedule_rate(husk_graph *graph, const husk_rate_params *
     const husk__train_scope scope = {"husk_graph_schedule_rate", &graph->error};
     double rate = 0;
     // A graph that cannot have a rate says so itself, in husk_graph_set_rate.
-    husk_status status = graph->failed
-                             ? graph->failed
-                             : rate_at(params, husk_graph_get_position(graph).updates, &rate, &scope);
+    husk_status status =
+        graph->failed ? graph->failed : rate_at(params, husk_graph_get_position(graph).updates, &rate, &scope);
     return status ? status : husk_graph_set_rate(graph, rate);
 }

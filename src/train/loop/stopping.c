@@ -16,23 +16,22 @@ static husk_status check(const husk_stopping_params *own, const husk__train_scop
     return husk__check_better(own->better, scope);
 }
 
-husk_status husk_stopping_step(const husk_stopping_params *params, husk_stopping *stopping, uint64_t step,
-                               double value, husk_error *error)
+husk_status husk_stopping_step(const husk_stopping_params *params, husk_stopping *stopping, uint64_t step, double value,
+                               husk_error *error)
 {
     const husk__train_scope scope = {"husk_stopping_step", error};
     husk_stopping_params own;
     if (!params)
         return husk__train_reject(&scope, "params", "it is NULL");
-    husk_status status =
-        husk__train_struct(&own, sizeof own, "HUSK_STOPPING_PARAMS", params, "params", &scope);
+    husk_status status = husk__train_struct(&own, sizeof own, "HUSK_STOPPING_PARAMS", params, "params", &scope);
     if (!status)
         status = check(&own, &scope);
     if (!status && !stopping)
         status = husk__train_reject(&scope, "stopping", "it is NULL");
     if (status)
         return status;
-    stopping->is_best = stopping->has_best ? husk__is_better(own.better, value, stopping->best, own.min_delta)
-                                           : !isnan(value);
+    stopping->is_best =
+        stopping->has_best ? husk__is_better(own.better, value, stopping->best, own.min_delta) : !isnan(value);
     if (stopping->is_best) {
         stopping->best = value;
         stopping->best_step = step;

@@ -3,15 +3,13 @@
 
 static husk_status run_activation(husk_graph *graph, const husk__call *call)
 {
-    return husk_activation(graph->queue, &call->params.activation, husk__tensor_of(call, 0),
-                           husk__tensor_of(call, 1));
+    return husk_activation(graph->queue, &call->params.activation, husk__tensor_of(call, 0), husk__tensor_of(call, 1));
 }
 
 static husk_status run_backward(husk_graph *graph, const husk__call *call)
 {
     return husk_activation_backward(graph->queue, &call->params.activation, husk__tensor_of(call, 0),
-                                    husk__tensor_of(call, 1), husk__tensor_of(call, 2),
-                                    husk__tensor_of(call, 3));
+                                    husk__tensor_of(call, 1), husk__tensor_of(call, 2), husk__tensor_of(call, 3));
 }
 
 bool husk__activation_from_result(const husk_activation_params *params)
@@ -34,8 +32,7 @@ static husk_status forward(husk__schedule *schedule, husk__node *node)
 {
     const husk__slot slots[] = {husk__slot_read(schedule, node->inputs[0]),
                                 husk__slot_write(schedule, node->outputs[0], 1)};
-    return husk__call_add(schedule, node, run_activation, slots, 2) ? HUSK_OK
-                                                                    : husk__train_no_memory(&schedule->scope);
+    return husk__call_add(schedule, node, run_activation, slots, 2) ? HUSK_OK : husk__train_no_memory(&schedule->scope);
 }
 
 static husk_status backward(husk__schedule *schedule, husk__node *node)
@@ -66,15 +63,12 @@ husk_status husk__activation_gradient(husk__schedule *schedule, const husk__node
     husk__slot inside = husk__slot_temporary(schedule, husk__value_tensor(schedule, y), 1u << 2);
     const husk__slot slots[] = {husk__slot_none(), husk__slot_read(schedule, y), *dz, inside};
     *dz = husk__slot_again(inside);
-    return husk__call_add(schedule, activation, run_backward, slots, 4)
-               ? HUSK_OK
-               : husk__train_no_memory(&schedule->scope);
+    return husk__call_add(schedule, activation, run_backward, slots, 4) ? HUSK_OK
+                                                                        : husk__train_no_memory(&schedule->scope);
 }
 
-static const husk__node_kind kind = {.name = "activation",
-                                     .is_activation = true,
-                                     .forward = forward,
-                                     .backward = backward};
+static const husk__node_kind kind = {
+    .name = "activation", .is_activation = true, .forward = forward, .backward = backward};
 
 static bool check(husk__building *building, const husk_activation_params *params)
 {
@@ -109,8 +103,8 @@ husk_value husk_graph_activation(husk_graph *graph, const char *name, const husk
     return add(&building, &own, x);
 }
 
-husk_value husk__graph_activated(husk__building *building, const husk_activation_params *params,
-                                 husk_dtype dtype, int32_t rank, const int64_t *shape)
+husk_value husk__graph_activated(husk__building *building, const husk_activation_params *params, husk_dtype dtype,
+                                 int32_t rank, const int64_t *shape)
 {
     if (!check(building, params))
         return HUSK_NO_VALUE;

@@ -27,8 +27,8 @@ static husk_status run_backward(husk_graph *graph, const husk__call *call)
     const husk_tensor *t[10];
     for (int i = 0; i < 10; i++)
         t[i] = husk__tensor_of(call, i);
-    return husk_attention_backward(graph->queue, &params, t[Q], t[K], t[V], t[MASK], t[Y], t[LOG_SUM], t[DY],
-                                   t[DQ], t[DK], t[DV]);
+    return husk_attention_backward(graph->queue, &params, t[Q], t[K], t[V], t[MASK], t[Y], t[LOG_SUM], t[DY], t[DQ],
+                                   t[DK], t[DV]);
 }
 
 static husk_status forward(husk__schedule *schedule, husk__node *node)
@@ -37,8 +37,7 @@ static husk_status forward(husk__schedule *schedule, husk__node *node)
     for (int i = 0; i < 4; i++)
         slots[i] = husk__slot_read(schedule, node->inputs[i]);
     slots[Y] = husk__slot_write(schedule, node->outputs[0], 0);
-    slots[LOG_SUM] =
-        husk__saves(schedule, node) ? husk__slot_write(schedule, node->outputs[1], 0) : husk__slot_none();
+    slots[LOG_SUM] = husk__saves(schedule, node) ? husk__slot_write(schedule, node->outputs[1], 0) : husk__slot_none();
     husk__call *call = husk__call_add(schedule, node, run_attention, slots, 6);
     if (!call)
         return husk__train_no_memory(&schedule->scope);
@@ -75,18 +74,15 @@ static bool has_gradient(const husk__node *node, int32_t input)
     return input <= V;
 }
 
-static const husk__node_kind kind = {.name = "attention",
-                                     .forward = forward,
-                                     .backward = backward,
-                                     .has_gradient = has_gradient};
+static const husk__node_kind kind = {
+    .name = "attention", .forward = forward, .backward = backward, .has_gradient = has_gradient};
 
 static bool check(husk__building *building, const husk_tensor *t, const char *argument)
 {
     char text[160];
     if (t->rank == 4 && (t->shape[3] == 1 || t->strides[3] == 1))
         return true;
-    husk__graph_refuse(building, HUSK_INVALID_ARGUMENT, argument, "its shape is %s%s",
-                       husk__graph_shape_text(t, text),
+    husk__graph_refuse(building, HUSK_INVALID_ARGUMENT, argument, "its shape is %s%s", husk__graph_shape_text(t, text),
                        t->rank == 4 ? "; the last dimension has to be packed (husk_graph_copy)"
                                     : "; [batch, heads, length, width] is wanted");
     return false;
@@ -109,13 +105,13 @@ static bool check_mask(husk__building *building, husk_value *mask, const int64_t
         husk__graph_refuse(
             building, HUSK_INVALID_ARGUMENT, "mask",
             "%s of %s; what broadcasts to [%lld, %lld, %lld, %lld], of u8 or the graph's dtype, is wanted",
-            husk__graph_shape_text(&t, text), husk_dtype_name(t.dtype), (long long)scores[0],
-            (long long)scores[1], (long long)scores[2], (long long)scores[3]);
+            husk__graph_shape_text(&t, text), husk_dtype_name(t.dtype), (long long)scores[0], (long long)scores[1],
+            (long long)scores[2], (long long)scores[3]);
     return fits;
 }
 
-husk_value husk_graph_attention(husk_graph *graph, const char *name, const husk_attention_params *params,
-                                husk_value q, husk_value k, husk_value v, husk_value mask)
+husk_value husk_graph_attention(husk_graph *graph, const char *name, const husk_attention_params *params, husk_value q,
+                                husk_value k, husk_value v, husk_value mask)
 {
     husk__building building;
     husk_attention_params own;
@@ -124,21 +120,20 @@ husk_value husk_graph_attention(husk_graph *graph, const char *name, const husk_
     if (!husk__graph_begin(&building, graph, "husk_graph_attention", "attention", name, true) ||
         !husk__graph_params(&building, &own, sizeof own, "HUSK_ATTENTION_PARAMS", params, "params") ||
         !husk__graph_computed(&building, &q, "q", &qt) || !husk__graph_computed(&building, &k, "k", &kt) ||
-        !husk__graph_computed(&building, &v, "v", &vt) || !check(&building, &qt, "q") ||
-        !check(&building, &kt, "k") || !check(&building, &vt, "v"))
+        !husk__graph_computed(&building, &v, "v", &vt) || !check(&building, &qt, "q") || !check(&building, &kt, "k") ||
+        !check(&building, &vt, "v"))
         return HUSK_NO_VALUE;
     if (kt.shape[0] != qt.shape[0] || qt.shape[1] % kt.shape[1] || kt.shape[3] != qt.shape[3])
         return husk__graph_refuse(&building, HUSK_INVALID_ARGUMENT, "k",
-                                  "its shape is %s, which does not go with q's, %s",
-                                  husk__graph_shape_text(&kt, text), husk__graph_shape_text(&qt, other));
+                                  "its shape is %s, which does not go with q's, %s", husk__graph_shape_text(&kt, text),
+                                  husk__graph_shape_text(&qt, other));
     if (vt.shape[0] != kt.shape[0] || vt.shape[1] != kt.shape[1] || vt.shape[2] != kt.shape[2])
         return husk__graph_refuse(&building, HUSK_INVALID_ARGUMENT, "v",
-                                  "its shape is %s, which does not go with k's, %s",
-                                  husk__graph_shape_text(&vt, text), husk__graph_shape_text(&kt, other));
+                                  "its shape is %s, which does not go with k's, %s", husk__graph_shape_text(&vt, text),
+                                  husk__graph_shape_text(&kt, other));
     if (!(own.dropout >= 0 && own.dropout <= 1) || (unsigned)own.causal > HUSK_CAUSAL_BOTTOM_RIGHT)
-        return husk__graph_refuse(&building, HUSK_INVALID_ARGUMENT, "params",
-                                  "dropout %g or causal %u does not exist", (double)own.dropout,
-                                  (unsigned)own.causal);
+        return husk__graph_refuse(&building, HUSK_INVALID_ARGUMENT, "params", "dropout %g or causal %u does not exist",
+                                  (double)own.dropout, (unsigned)own.causal);
     if (!check_mask(&building, &mask, (int64_t[]){qt.shape[0], qt.shape[1], qt.shape[2], kt.shape[2]}))
         return HUSK_NO_VALUE;
     husk__node *node = husk__graph_node(&building, &kind, (husk_value[]){q, k, v, mask}, 4);

@@ -10,18 +10,15 @@ static husk_status run_binary(husk_graph *graph, const husk__call *call)
 
 static husk_status run_backward(husk_graph *graph, const husk__call *call)
 {
-    return husk_binary_backward(graph->queue, &call->params.binary, husk__tensor_of(call, 0),
-                                husk__tensor_of(call, 1), husk__tensor_of(call, 2), husk__tensor_of(call, 3),
-                                husk__tensor_of(call, 4));
+    return husk_binary_backward(graph->queue, &call->params.binary, husk__tensor_of(call, 0), husk__tensor_of(call, 1),
+                                husk__tensor_of(call, 2), husk__tensor_of(call, 3), husk__tensor_of(call, 4));
 }
 
 static husk_status forward(husk__schedule *schedule, husk__node *node)
 {
-    const husk__slot slots[] = {husk__slot_read(schedule, node->inputs[0]),
-                                husk__slot_read(schedule, node->inputs[1]),
+    const husk__slot slots[] = {husk__slot_read(schedule, node->inputs[0]), husk__slot_read(schedule, node->inputs[1]),
                                 husk__slot_write(schedule, node->outputs[0], 3)};
-    return husk__call_add(schedule, node, run_binary, slots, 3) ? HUSK_OK
-                                                                : husk__train_no_memory(&schedule->scope);
+    return husk__call_add(schedule, node, run_binary, slots, 3) ? HUSK_OK : husk__train_no_memory(&schedule->scope);
 }
 
 // A residual sum: both gradients are dy itself. The second may be in dy's memory, then nothing is computed for it.
@@ -66,10 +63,8 @@ static bool has_gradient(const husk__node *node, int32_t input)
     return node->params.binary.op < HUSK_BINARY_EQUAL;
 }
 
-static const husk__node_kind kind = {.name = "binary",
-                                     .forward = forward,
-                                     .backward = backward,
-                                     .has_gradient = has_gradient};
+static const husk__node_kind kind = {
+    .name = "binary", .forward = forward, .backward = backward, .has_gradient = has_gradient};
 
 // The shape that both broadcast to; false: none.
 static bool broadcast(const husk_tensor *a, const husk_tensor *b, int32_t *rank, int64_t *shape)
@@ -84,8 +79,8 @@ static bool broadcast(const husk_tensor *a, const husk_tensor *b, int32_t *rank,
     return true;
 }
 
-husk_value husk_graph_binary(husk_graph *graph, const char *name, const husk_binary_params *params,
-                             husk_value a, husk_value b)
+husk_value husk_graph_binary(husk_graph *graph, const char *name, const husk_binary_params *params, husk_value a,
+                             husk_value b)
 {
     const husk_binary_params defaults = husk_binary_defaults(HUSK_BINARY_ADD);
     husk__building building;
@@ -100,12 +95,11 @@ husk_value husk_graph_binary(husk_graph *graph, const char *name, const husk_bin
         !husk__graph_number(&building, a, "a", &at) || !husk__graph_number(&building, b, "b", &bt))
         return HUSK_NO_VALUE;
     if ((unsigned)own.op > HUSK_BINARY_GREATER_EQUAL)
-        return husk__graph_refuse(&building, HUSK_INVALID_ARGUMENT, "params", "op %u does not exist",
-                                  (unsigned)own.op);
+        return husk__graph_refuse(&building, HUSK_INVALID_ARGUMENT, "params", "op %u does not exist", (unsigned)own.op);
     if (!broadcast(&at, &bt, &rank, shape))
         return husk__graph_refuse(&building, HUSK_INVALID_ARGUMENT, "b",
-                                  "its shape is %s, which does not go with a's, %s",
-                                  husk__graph_shape_text(&bt, text), husk__graph_shape_text(&at, other));
+                                  "its shape is %s, which does not go with a's, %s", husk__graph_shape_text(&bt, text),
+                                  husk__graph_shape_text(&at, other));
     husk__node *node = husk__graph_node(&building, &kind, (husk_value[]){a, b}, 2);
     if (!node)
         return HUSK_NO_VALUE;

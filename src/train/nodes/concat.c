@@ -114,10 +114,10 @@ husk_value husk_graph_concat(husk_graph *graph, const char *name, const husk_con
             next.shape[own.axis] = first.shape[own.axis];
         if (!husk__same_shape(&next, &first)) {
             next.shape[own.axis] = along;
-            return husk__graph_refuse(
-                &building, HUSK_INVALID_ARGUMENT, "inputs",
-                "number %zu has the shape %s, the first one %s; only axis %d may differ", i,
-                husk__graph_shape_text(&next, text), husk__graph_shape_text(&first, other), (int)own.axis);
+            return husk__graph_refuse(&building, HUSK_INVALID_ARGUMENT, "inputs",
+                                      "number %zu has the shape %s, the first one %s; only axis %d may differ", i,
+                                      husk__graph_shape_text(&next, text), husk__graph_shape_text(&first, other),
+                                      (int)own.axis);
         }
         if (__builtin_add_overflow(extent, along, &extent))
             return husk__graph_refuse(&building, HUSK_INVALID_ARGUMENT, "inputs", "there are too many elements");

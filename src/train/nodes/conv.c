@@ -13,15 +13,13 @@ static husk_status run_conv(husk_graph *graph, const husk__call *call)
 
 static husk_status plan_conv(husk_graph *graph, husk__call *call, husk_error *error)
 {
-    return husk_conv_plan_create(graph->context, &call->params.conv, husk__tensor_of(call, X),
-                                 husk__tensor_of(call, W), husk__tensor_of(call, BIAS),
-                                 husk__tensor_of(call, Y), &call->plan, error);
+    return husk_conv_plan_create(graph->context, &call->params.conv, husk__tensor_of(call, X), husk__tensor_of(call, W),
+                                 husk__tensor_of(call, BIAS), husk__tensor_of(call, Y), &call->plan, error);
 }
 
 static husk_status forward(husk__schedule *schedule, husk__node *node)
 {
-    const husk__slot slots[] = {husk__slot_read(schedule, node->inputs[X]),
-                                husk__slot_read(schedule, node->inputs[W]),
+    const husk__slot slots[] = {husk__slot_read(schedule, node->inputs[X]), husk__slot_read(schedule, node->inputs[W]),
                                 husk__slot_read(schedule, node->inputs[BIAS]),
                                 husk__slot_write(schedule, husk__output_of(schedule, node), 0)};
     husk__call *call = husk__call_add(schedule, node, run_conv, slots, 4);
@@ -41,15 +39,14 @@ static husk_status forward(husk__schedule *schedule, husk__node *node)
 
 static husk_status run_backward_data(husk_graph *graph, const husk__call *call)
 {
-    return husk_conv_backward_data(graph->queue, &call->params.conv, husk__tensor_of(call, 0),
-                                   husk__tensor_of(call, 1), husk__tensor_of(call, 2));
+    return husk_conv_backward_data(graph->queue, &call->params.conv, husk__tensor_of(call, 0), husk__tensor_of(call, 1),
+                                   husk__tensor_of(call, 2));
 }
 
 static husk_status run_backward_weights(husk_graph *graph, const husk__call *call)
 {
     return husk_conv_backward_weights(graph->queue, &call->params.conv, husk__tensor_of(call, 0),
-                                      husk__tensor_of(call, 1), husk__tensor_of(call, 2),
-                                      husk__tensor_of(call, 3));
+                                      husk__tensor_of(call, 1), husk__tensor_of(call, 2), husk__tensor_of(call, 3));
 }
 
 // These calls have no plans to ask, so their scratch gets a limit: twice the tensors, in f32, in which f16 and bf16 are
@@ -77,16 +74,14 @@ static void limit_workspace(husk__call *call)
 static husk_status backward_weights(husk__schedule *schedule, husk__node *node, husk__slot dy)
 {
     husk__targets targets;
-    husk_status status =
-        husk__targets_begin(schedule, node, (const int32_t[]){node->inputs[W], node->inputs[BIAS]},
-                            (const uint8_t[]){HUSK_ACCUMULATE_PARAMETERS | HUSK__WIDE,
-                                              HUSK_ACCUMULATE_PARAMETERS | HUSK__WIDE},
-                            2, 0, &targets);
+    husk_status status = husk__targets_begin(
+        schedule, node, (const int32_t[]){node->inputs[W], node->inputs[BIAS]},
+        (const uint8_t[]){HUSK_ACCUMULATE_PARAMETERS | HUSK__WIDE, HUSK_ACCUMULATE_PARAMETERS | HUSK__WIDE}, 2, 0,
+        &targets);
     if (!status && targets.any) {
-        husk__call *call = husk__call_add(schedule, node, run_backward_weights,
-                                          (husk__slot[]){husk__slot_read(schedule, node->inputs[X]), dy,
-                                                         targets.slots[0], targets.slots[1]},
-                                          4);
+        husk__call *call = husk__call_add(
+            schedule, node, run_backward_weights,
+            (husk__slot[]){husk__slot_read(schedule, node->inputs[X]), dy, targets.slots[0], targets.slots[1]}, 4);
         if (!call)
             status = husk__train_no_memory(&schedule->scope);
         else {
@@ -106,8 +101,7 @@ static husk_status backward_data(husk__schedule *schedule, husk__node *node, hus
     if (!status && targets.any) {
         husk__call *call =
             husk__call_add(schedule, node, run_backward_data,
-                           (husk__slot[]){husk__slot_read(schedule, node->inputs[W]), dy, targets.slots[0]},
-                           3);
+                           (husk__slot[]){husk__slot_read(schedule, node->inputs[W]), dy, targets.slots[0]}, 3);
         if (!call)
             status = husk__train_no_memory(&schedule->scope);
         else {
@@ -129,10 +123,8 @@ static husk_status backward(husk__schedule *schedule, husk__node *node)
     return status ? status : backward_data(schedule, node, dy);
 }
 
-static const husk__node_kind kind = {.name = "conv",
-                                     .takes_activation = true,
-                                     .forward = forward,
-                                     .backward = backward};
+static const husk__node_kind kind = {
+    .name = "conv", .takes_activation = true, .forward = forward, .backward = backward};
 
 // ---- building ----
 
@@ -144,8 +136,7 @@ static bool check_bias(husk__building *building, husk_value *bias, int64_t filte
         return false;
     if (tensor.rank < 0 || (tensor.rank == 1 && tensor.shape[0] == filters))
         return true;
-    husk__graph_refuse(building, HUSK_INVALID_ARGUMENT, "bias",
-                       "its shape is %s; [%lld] is wanted, w's filters",
+    husk__graph_refuse(building, HUSK_INVALID_ARGUMENT, "bias", "its shape is %s; [%lld] is wanted, w's filters",
                        husk__graph_shape_text(&tensor, text), (long long)filters);
     return false;
 }

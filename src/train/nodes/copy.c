@@ -11,8 +11,7 @@ static husk_status forward(husk__schedule *schedule, husk__node *node)
 
 static husk_status backward(husk__schedule *schedule, husk__node *node)
 {
-    return husk__add_gradient(schedule, node, husk__slot_gradient(schedule, node->outputs[0]),
-                              node->inputs[0]);
+    return husk__add_gradient(schedule, node, husk__slot_gradient(schedule, node->outputs[0]), node->inputs[0]);
 }
 
 static bool has_gradient(const husk__node *node, int32_t input)
@@ -22,13 +21,10 @@ static bool has_gradient(const husk__node *node, int32_t input)
     return true;
 }
 
-static const husk__node_kind kind = {.name = "copy",
-                                     .forward = forward,
-                                     .backward = backward,
-                                     .has_gradient = has_gradient};
+static const husk__node_kind kind = {
+    .name = "copy", .forward = forward, .backward = backward, .has_gradient = has_gradient};
 
-husk_value husk__graph_copied(husk__building *building, const char *name, husk_value x,
-                              const husk_tensor *tensor)
+husk_value husk__graph_copied(husk__building *building, const char *name, husk_value x, const husk_tensor *tensor)
 {
     if (!husk__graph_node(building, &kind, &x, 1))
         return HUSK_NO_VALUE;
@@ -100,14 +96,12 @@ static bool cast_argument(husk__building *building, husk_value *value, husk_dtyp
     return *value && husk__graph_argument(building, *value, argument, tensor);
 }
 
-bool husk__graph_computed(husk__building *building, husk_value *value, const char *argument,
-                          husk_tensor *tensor)
+bool husk__graph_computed(husk__building *building, husk_value *value, const char *argument, husk_tensor *tensor)
 {
     return cast_argument(building, value, building->graph->dtype, argument, tensor);
 }
 
-bool husk__graph_optional(husk__building *building, husk_value *value, const char *argument,
-                          husk_tensor *tensor)
+bool husk__graph_optional(husk__building *building, husk_value *value, const char *argument, husk_tensor *tensor)
 {
     if (*value != HUSK_NO_VALUE)
         return husk__graph_computed(building, value, argument, tensor);

@@ -35,8 +35,7 @@ static husk_status forward(husk__schedule *schedule, husk__node *node)
     if (!husk__is_training(schedule))
         return husk__add_copy(schedule, node, x, husk__slot_write(schedule, node->outputs[0], 1));
     const husk__slot slots[] = {x, husk__slot_write(schedule, node->outputs[0], 1)};
-    return husk__call_add(schedule, node, run_dropout, slots, 2) ? HUSK_OK
-                                                                 : husk__train_no_memory(&schedule->scope);
+    return husk__call_add(schedule, node, run_dropout, slots, 2) ? HUSK_OK : husk__train_no_memory(&schedule->scope);
 }
 
 static husk_status backward(husk__schedule *schedule, husk__node *node)
@@ -56,8 +55,7 @@ static husk_status backward(husk__schedule *schedule, husk__node *node)
 
 static const husk__node_kind kind = {.name = "dropout", .forward = forward, .backward = backward};
 
-husk_value husk_graph_dropout(husk_graph *graph, const char *name, const husk_dropout_params *params,
-                              husk_value x)
+husk_value husk_graph_dropout(husk_graph *graph, const char *name, const husk_dropout_params *params, husk_value x)
 {
     husk__building building;
     husk_dropout_params own;
@@ -67,8 +65,8 @@ husk_value husk_graph_dropout(husk_graph *graph, const char *name, const husk_dr
         !husk__graph_number(&building, x, "x", &xt))
         return HUSK_NO_VALUE;
     if (!(own.p >= 0 && own.p <= 1))
-        return husk__graph_refuse(&building, HUSK_INVALID_ARGUMENT, "params",
-                                  "p is %g; it has to be from 0 to 1", (double)own.p);
+        return husk__graph_refuse(&building, HUSK_INVALID_ARGUMENT, "params", "p is %g; it has to be from 0 to 1",
+                                  (double)own.p);
     husk__node *node = husk__graph_node(&building, &kind, &x, 1);
     if (!node)
         return HUSK_NO_VALUE;

@@ -4,8 +4,8 @@
 
 static husk_status run_embedding(husk_graph *graph, const husk__call *call)
 {
-    return husk_embedding(graph->queue, &call->params.embedding, husk__tensor_of(call, 0),
-                          husk__tensor_of(call, 1), husk__tensor_of(call, 2));
+    return husk_embedding(graph->queue, &call->params.embedding, husk__tensor_of(call, 0), husk__tensor_of(call, 1),
+                          husk__tensor_of(call, 2));
 }
 
 static husk_status run_backward(husk_graph *graph, const husk__call *call)
@@ -16,11 +16,9 @@ static husk_status run_backward(husk_graph *graph, const husk__call *call)
 
 static husk_status forward(husk__schedule *schedule, husk__node *node)
 {
-    const husk__slot slots[] = {husk__slot_read(schedule, node->inputs[0]),
-                                husk__slot_read(schedule, node->inputs[1]),
+    const husk__slot slots[] = {husk__slot_read(schedule, node->inputs[0]), husk__slot_read(schedule, node->inputs[1]),
                                 husk__slot_write(schedule, node->outputs[0], 0)};
-    return husk__call_add(schedule, node, run_embedding, slots, 3) ? HUSK_OK
-                                                                   : husk__train_no_memory(&schedule->scope);
+    return husk__call_add(schedule, node, run_embedding, slots, 3) ? HUSK_OK : husk__train_no_memory(&schedule->scope);
 }
 
 static husk_status backward(husk__schedule *schedule, husk__node *node)
@@ -48,10 +46,8 @@ static bool has_gradient(const husk__node *node, int32_t input)
     return input == 0;
 }
 
-static const husk__node_kind kind = {.name = "embedding",
-                                     .forward = forward,
-                                     .backward = backward,
-                                     .has_gradient = has_gradient};
+static const husk__node_kind kind = {
+    .name = "embedding", .forward = forward, .backward = backward, .has_gradient = has_gradient};
 
 husk_value husk_graph_embedding(husk_graph *graph, const char *name, const husk_embedding_params *params,
                                 husk_value table, husk_value indices)
@@ -67,8 +63,7 @@ husk_value husk_graph_embedding(husk_graph *graph, const char *name, const husk_
         return HUSK_NO_VALUE;
     if (tt.rank != 2)
         return husk__graph_refuse(&building, HUSK_INVALID_ARGUMENT, "table",
-                                  "its shape is %s; [rows, columns] is wanted",
-                                  husk__graph_shape_text(&tt, text));
+                                  "its shape is %s; [rows, columns] is wanted", husk__graph_shape_text(&tt, text));
     if ((it.dtype != HUSK_I32 && it.dtype != HUSK_I64) || it.rank >= HUSK_MAX_RANK)
         return husk__graph_refuse(&building, HUSK_INVALID_ARGUMENT, "indices",
                                   "%d dimensions of %s; at most %d of i32 or i64 are wanted", (int)it.rank,

@@ -8,16 +8,14 @@ enum { A, B, BIAS, C };
 
 static husk_status run_gemm(husk_graph *graph, const husk__call *call)
 {
-    return husk_gemm_plan_run(call->plan, graph->queue, call->alpha, husk__tensor_of(call, A),
-                              husk__tensor_of(call, B), husk__tensor_of(call, BIAS), 0,
-                              husk__tensor_of(call, C));
+    return husk_gemm_plan_run(call->plan, graph->queue, call->alpha, husk__tensor_of(call, A), husk__tensor_of(call, B),
+                              husk__tensor_of(call, BIAS), 0, husk__tensor_of(call, C));
 }
 
 static husk_status plan_gemm(husk_graph *graph, husk__call *call, husk_error *error)
 {
-    return husk_gemm_plan_create(graph->context, &call->params.gemm, husk__tensor_of(call, A),
-                                 husk__tensor_of(call, B), husk__tensor_of(call, BIAS),
-                                 husk__tensor_of(call, C), &call->plan, error);
+    return husk_gemm_plan_create(graph->context, &call->params.gemm, husk__tensor_of(call, A), husk__tensor_of(call, B),
+                                 husk__tensor_of(call, BIAS), husk__tensor_of(call, C), &call->plan, error);
 }
 
 static void take_activation(const husk__schedule *schedule, const husk__node *node, husk__call *call)
@@ -31,8 +29,7 @@ static void take_activation(const husk__schedule *schedule, const husk__node *no
 
 static husk_status forward(husk__schedule *schedule, husk__node *node)
 {
-    const husk__slot slots[] = {husk__slot_read(schedule, node->inputs[A]),
-                                husk__slot_read(schedule, node->inputs[B]),
+    const husk__slot slots[] = {husk__slot_read(schedule, node->inputs[A]), husk__slot_read(schedule, node->inputs[B]),
                                 husk__slot_read(schedule, node->inputs[BIAS]),
                                 husk__slot_write(schedule, husk__output_of(schedule, node), 0)};
     husk__call *call = husk__call_add(schedule, node, run_gemm, slots, 4);
@@ -49,24 +46,18 @@ enum { GRADIENT_A, GRADIENT_B, GRADIENT_Y, GRADIENT_DY, GRADIENT_DA, GRADIENT_DB
 
 static husk_status run_backward(husk_graph *graph, const husk__call *call)
 {
-    return husk_gemm_backward_plan_run(call->plan, graph->queue, call->alpha,
-                                       husk__tensor_of(call, GRADIENT_A), husk__tensor_of(call, GRADIENT_B),
-                                       0, NULL, husk__tensor_of(call, GRADIENT_Y),
+    return husk_gemm_backward_plan_run(call->plan, graph->queue, call->alpha, husk__tensor_of(call, GRADIENT_A),
+                                       husk__tensor_of(call, GRADIENT_B), 0, NULL, husk__tensor_of(call, GRADIENT_Y),
                                        husk__tensor_of(call, GRADIENT_DY), husk__tensor_of(call, GRADIENT_DA),
-                                       husk__tensor_of(call, GRADIENT_DB),
-                                       husk__tensor_of(call, GRADIENT_DBIAS), NULL);
+                                       husk__tensor_of(call, GRADIENT_DB), husk__tensor_of(call, GRADIENT_DBIAS), NULL);
 }
 
 static husk_status plan_backward(husk_graph *graph, husk__call *call, husk_error *error)
 {
-    return husk_gemm_backward_plan_create(graph->context, &call->params.gemm,
-                                          husk__tensor_of(call, GRADIENT_A),
-                                          husk__tensor_of(call, GRADIENT_B), NULL,
-                                          husk__tensor_of(call, GRADIENT_Y),
-                                          husk__tensor_of(call, GRADIENT_DY),
-                                          husk__tensor_of(call, GRADIENT_DA),
-                                          husk__tensor_of(call, GRADIENT_DB),
-                                          husk__tensor_of(call, GRADIENT_DBIAS), NULL, &call->plan, error);
+    return husk_gemm_backward_plan_create(
+        graph->context, &call->params.gemm, husk__tensor_of(call, GRADIENT_A), husk__tensor_of(call, GRADIENT_B), NULL,
+        husk__tensor_of(call, GRADIENT_Y), husk__tensor_of(call, GRADIENT_DY), husk__tensor_of(call, GRADIENT_DA),
+        husk__tensor_of(call, GRADIENT_DB), husk__tensor_of(call, GRADIENT_DBIAS), NULL, &call->plan, error);
 }
 
 static husk_status backward(husk__schedule *schedule, husk__node *node)
@@ -80,13 +71,10 @@ static husk_status backward(husk__schedule *schedule, husk__node *node)
     bool wants_a = husk__wants_gradient(schedule, node->inputs[A]);
     bool wants_b = husk__wants_gradient(schedule, node->inputs[B]);
     int32_t y = husk__output_of(schedule, node);
-    const husk__slot slots[] = {[GRADIENT_A] =
-                                    wants_b ? husk__slot_read(schedule, node->inputs[A]) : husk__slot_none(),
-                                [GRADIENT_B] =
-                                    wants_a ? husk__slot_read(schedule, node->inputs[B]) : husk__slot_none(),
-                                [GRADIENT_Y] = husk__activation_of(schedule, node)
-                                                   ? husk__slot_read(schedule, y)
-                                                   : husk__slot_none(),
+    const husk__slot slots[] = {[GRADIENT_A] = wants_b ? husk__slot_read(schedule, node->inputs[A]) : husk__slot_none(),
+                                [GRADIENT_B] = wants_a ? husk__slot_read(schedule, node->inputs[B]) : husk__slot_none(),
+                                [GRADIENT_Y] = husk__activation_of(schedule, node) ? husk__slot_read(schedule, y)
+                                                                                   : husk__slot_none(),
                                 [GRADIENT_DY] = husk__slot_gradient(schedule, y),
                                 [GRADIENT_DA] = targets.slots[A],
                                 [GRADIENT_DB] = targets.slots[B],
@@ -101,16 +89,14 @@ static husk_status backward(husk__schedule *schedule, husk__node *node)
     return husk__targets_settle(schedule, node, &targets);
 }
 
-static const husk__node_kind kind = {.name = "gemm",
-                                     .takes_activation = true,
-                                     .forward = forward,
-                                     .backward = backward};
+static const husk__node_kind kind = {
+    .name = "gemm", .takes_activation = true, .forward = forward, .backward = backward};
 
 // ---- building ----
 
 // [batch,] rows, columns of an operand as it takes part.
-static bool read_matrix(husk__building *building, const husk_tensor *tensor, bool transpose,
-                        const char *argument, int64_t *batch, int64_t *rows, int64_t *columns)
+static bool read_matrix(husk__building *building, const husk_tensor *tensor, bool transpose, const char *argument,
+                        int64_t *batch, int64_t *rows, int64_t *columns)
 {
     char text[160];
     if (tensor->rank != 2 && tensor->rank != 3) {
@@ -134,14 +120,13 @@ static bool check_bias(husk__building *building, husk_value *bias, int64_t m, in
         return false;
     if (t.rank < 0 || (t.rank == 1 && t.shape[0] == n) || (t.rank == 2 && t.shape[0] == m && t.shape[1] == 1))
         return true;
-    husk__graph_refuse(building, HUSK_INVALID_ARGUMENT, "bias",
-                       "its shape is %s; [%lld] or [%lld, 1] is wanted", husk__graph_shape_text(&t, text),
-                       (long long)n, (long long)m);
+    husk__graph_refuse(building, HUSK_INVALID_ARGUMENT, "bias", "its shape is %s; [%lld] or [%lld, 1] is wanted",
+                       husk__graph_shape_text(&t, text), (long long)n, (long long)m);
     return false;
 }
 
-husk_value husk__graph_gemm(husk__building *building, const husk_gemm_params *params, float alpha,
-                            husk_value a, husk_value b, husk_value bias)
+husk_value husk__graph_gemm(husk__building *building, const husk_gemm_params *params, float alpha, husk_value a,
+                            husk_value b, husk_value bias)
 {
     husk_graph *graph = building->graph;
     husk_tensor at, bt;

@@ -18,8 +18,7 @@ void husk_graph_output(husk_graph *graph, const char *name, husk_value value)
         return;
     }
     if (there && there != value) {
-        husk__graph_refuse(&building, HUSK_INVALID_ARGUMENT, "name",
-                           "there is another value of this name already");
+        husk__graph_refuse(&building, HUSK_INVALID_ARGUMENT, "name", "there is another value of this name already");
         return;
     }
     if (is_narrow) {

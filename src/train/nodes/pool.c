@@ -21,10 +21,8 @@ static husk_status forward(husk__schedule *schedule, husk__node *node)
     bool saves = node->params.pool.kind == HUSK_POOL_MAX && husk__saves(schedule, node);
     const husk__slot slots[] = {husk__slot_read(schedule, node->inputs[0]),
                                 husk__slot_write(schedule, node->outputs[Y], 0),
-                                saves ? husk__slot_write(schedule, node->outputs[INDICES], 0)
-                                      : husk__slot_none()};
-    return husk__call_add(schedule, node, run_pool, slots, 3) ? HUSK_OK
-                                                              : husk__train_no_memory(&schedule->scope);
+                                saves ? husk__slot_write(schedule, node->outputs[INDICES], 0) : husk__slot_none()};
+    return husk__call_add(schedule, node, run_pool, slots, 3) ? HUSK_OK : husk__train_no_memory(&schedule->scope);
 }
 
 static husk_status backward(husk__schedule *schedule, husk__node *node)
@@ -34,8 +32,7 @@ static husk_status backward(husk__schedule *schedule, husk__node *node)
     husk_status status = husk__targets_begin(schedule, node, node->inputs, NULL, 1, 0, &targets);
     if (status)
         return status;
-    const husk__slot slots[] = {is_max ? husk__slot_read(schedule, node->outputs[INDICES])
-                                       : husk__slot_none(),
+    const husk__slot slots[] = {is_max ? husk__slot_read(schedule, node->outputs[INDICES]) : husk__slot_none(),
                                 husk__slot_gradient(schedule, node->outputs[Y]), targets.slots[0]};
     husk__call *call = husk__call_add(schedule, node, run_backward, slots, 3);
     if (!call)

@@ -32,8 +32,7 @@ static husk_status add_quantize(husk__schedule *schedule, husk__node *node, husk
         [Q_ZERO] = husk__slot_read(schedule, node->inputs[X_ZERO]),
         [Q_Y] = *quantized,
     };
-    return husk__call_add(schedule, node, run_quantize, slots, 4) ? HUSK_OK
-                                                                  : husk__train_no_memory(&schedule->scope);
+    return husk__call_add(schedule, node, run_quantize, slots, 4) ? HUSK_OK : husk__train_no_memory(&schedule->scope);
 }
 
 static husk_status forward(husk__schedule *schedule, husk__node *node,
@@ -61,8 +60,7 @@ static husk_status forward(husk__schedule *schedule, husk__node *node,
     if (activation) {
         const husk_activation_params *params = &activation->params.activation;
         call->params.quantized.conv.activation = call->params.quantized.gemm.activation = params->activation;
-        call->params.quantized.conv.activation_slope = call->params.quantized.gemm.activation_slope =
-            params->slope;
+        call->params.quantized.conv.activation_slope = call->params.quantized.gemm.activation_slope = params->slope;
     }
     return HUSK_OK;
 }
@@ -71,18 +69,17 @@ static husk_status forward(husk__schedule *schedule, husk__node *node,
 
 static husk_status run_conv(husk_graph *graph, const husk__call *call)
 {
-    return husk_quantized_conv_plan_run(call->plan, graph->queue, husk__tensor_of(call, OF_X),
-                                        &call->params.quantized.x, husk__tensor_of(call, OF_W),
-                                        husk__tensor_of(call, OF_W_SCALE), husk__tensor_of(call, OF_BIAS),
-                                        husk__tensor_of(call, OF_Y), NULL);
+    return husk_quantized_conv_plan_run(
+        call->plan, graph->queue, husk__tensor_of(call, OF_X), &call->params.quantized.x, husk__tensor_of(call, OF_W),
+        husk__tensor_of(call, OF_W_SCALE), husk__tensor_of(call, OF_BIAS), husk__tensor_of(call, OF_Y), NULL);
 }
 
 static husk_status plan_conv(husk_graph *graph, husk__call *call, husk_error *error)
 {
-    return husk_quantized_conv_plan_create(graph->context, &call->params.quantized.conv,
-                                           husk__tensor_of(call, OF_X), husk__tensor_of(call, OF_W),
-                                           husk__tensor_of(call, OF_W_SCALE), husk__tensor_of(call, OF_BIAS),
-                                           husk__tensor_of(call, OF_Y), &call->plan, error);
+    return husk_quantized_conv_plan_create(graph->context, &call->params.quantized.conv, husk__tensor_of(call, OF_X),
+                                           husk__tensor_of(call, OF_W), husk__tensor_of(call, OF_W_SCALE),
+                                           husk__tensor_of(call, OF_BIAS), husk__tensor_of(call, OF_Y), &call->plan,
+                                           error);
 }
 
 static husk_status forward_conv(husk__schedule *schedule, husk__node *node)
@@ -94,18 +91,17 @@ static husk_status forward_conv(husk__schedule *schedule, husk__node *node)
 
 static husk_status run_gemm(husk_graph *graph, const husk__call *call)
 {
-    return husk_quantized_gemm_plan_run(call->plan, graph->queue, husk__tensor_of(call, OF_X),
-                                        &call->params.quantized.x, husk__tensor_of(call, OF_W),
-                                        husk__tensor_of(call, OF_W_SCALE), husk__tensor_of(call, OF_BIAS),
-                                        husk__tensor_of(call, OF_Y), NULL);
+    return husk_quantized_gemm_plan_run(
+        call->plan, graph->queue, husk__tensor_of(call, OF_X), &call->params.quantized.x, husk__tensor_of(call, OF_W),
+        husk__tensor_of(call, OF_W_SCALE), husk__tensor_of(call, OF_BIAS), husk__tensor_of(call, OF_Y), NULL);
 }
 
 static husk_status plan_gemm(husk_graph *graph, husk__call *call, husk_error *error)
 {
-    return husk_quantized_gemm_plan_create(graph->context, &call->params.quantized.gemm,
-                                           husk__tensor_of(call, OF_X), husk__tensor_of(call, OF_W),
-                                           husk__tensor_of(call, OF_W_SCALE), husk__tensor_of(call, OF_BIAS),
-                                           husk__tensor_of(call, OF_Y), &call->plan, error);
+    return husk_quantized_gemm_plan_create(graph->context, &call->params.quantized.gemm, husk__tensor_of(call, OF_X),
+                                           husk__tensor_of(call, OF_W), husk__tensor_of(call, OF_W_SCALE),
+                                           husk__tensor_of(call, OF_BIAS), husk__tensor_of(call, OF_Y), &call->plan,
+                                           error);
 }
 
 static husk_status forward_gemm(husk__schedule *schedule, husk__node *node)
@@ -113,19 +109,16 @@ static husk_status forward_gemm(husk__schedule *schedule, husk__node *node)
     return forward(schedule, node, run_gemm, plan_gemm);
 }
 
-const husk__node_kind husk__quantized_conv_kind = {.name = "quantized_conv",
-                                                   .takes_activation = true,
-                                                   .forward = forward_conv};
-const husk__node_kind husk__quantized_gemm_kind = {.name = "quantized_gemm",
-                                                   .takes_activation = true,
-                                                   .forward = forward_gemm};
+const husk__node_kind husk__quantized_conv_kind = {
+    .name = "quantized_conv", .takes_activation = true, .forward = forward_conv};
+const husk__node_kind husk__quantized_gemm_kind = {
+    .name = "quantized_gemm", .takes_activation = true, .forward = forward_gemm};
 
 // ---- which nodes ----
 
 bool husk__can_quantize(const husk_graph *graph, const husk__node *node)
 {
-    const bool is_conv = strcmp(node->kind->name, "conv") == 0,
-               is_gemm = strcmp(node->kind->name, "gemm") == 0;
+    const bool is_conv = strcmp(node->kind->name, "conv") == 0, is_gemm = strcmp(node->kind->name, "gemm") == 0;
     if ((!is_conv && !is_gemm) || graph->dtype != HUSK_F32)
         return false;
     const husk__value *w = &graph->values[node->inputs[W]];
@@ -149,8 +142,7 @@ int32_t husk__quantizable_weights(const husk__node *node, int32_t *axis)
 
 void husk__quantized_names_make(husk__quantized_names *names, const husk_graph *graph, const husk__node *node)
 {
-    snprintf(names->weight_scale, sizeof names->weight_scale, "%s_scale",
-             graph->values[node->inputs[W]].name);
+    snprintf(names->weight_scale, sizeof names->weight_scale, "%s_scale", graph->values[node->inputs[W]].name);
     snprintf(names->input_scale, sizeof names->input_scale, "%s.input_scale", node->name);
     snprintf(names->input_zero, sizeof names->input_zero, "%s.input_zero", node->name);
 }

@@ -6,22 +6,20 @@
 
 static husk_status run_reduce(husk_graph *graph, const husk__call *call)
 {
-    return husk_reduce(graph->queue, &call->params.reduce, husk__tensor_of(call, 0),
-                       husk__tensor_of(call, 1));
+    return husk_reduce(graph->queue, &call->params.reduce, husk__tensor_of(call, 0), husk__tensor_of(call, 1));
 }
 
 static husk_status run_backward(husk_graph *graph, const husk__call *call)
 {
-    return husk_reduce_backward(graph->queue, &call->params.reduce, husk__tensor_of(call, 0),
-                                husk__tensor_of(call, 1), husk__tensor_of(call, 2), husk__tensor_of(call, 3));
+    return husk_reduce_backward(graph->queue, &call->params.reduce, husk__tensor_of(call, 0), husk__tensor_of(call, 1),
+                                husk__tensor_of(call, 2), husk__tensor_of(call, 3));
 }
 
 static husk_status forward(husk__schedule *schedule, husk__node *node)
 {
     const husk__slot slots[] = {husk__slot_read(schedule, node->inputs[0]),
                                 husk__slot_write(schedule, node->outputs[0], 0)};
-    return husk__call_add(schedule, node, run_reduce, slots, 2) ? HUSK_OK
-                                                                : husk__train_no_memory(&schedule->scope);
+    return husk__call_add(schedule, node, run_reduce, slots, 2) ? HUSK_OK : husk__train_no_memory(&schedule->scope);
 }
 
 static husk_status backward(husk__schedule *schedule, husk__node *node)
@@ -55,10 +53,8 @@ static bool has_gradient(const husk__node *node, int32_t input)
     return !is_position(node->params.reduce.kind);
 }
 
-static const husk__node_kind kind = {.name = "reduce",
-                                     .forward = forward,
-                                     .backward = backward,
-                                     .has_gradient = has_gradient};
+static const husk__node_kind kind = {
+    .name = "reduce", .forward = forward, .backward = backward, .has_gradient = has_gradient};
 
 // Which dimensions are reduced; refused as the operator does.
 static bool find_axes(husk__building *building, const husk_reduce_params *own, const husk_tensor *x,
@@ -73,21 +69,19 @@ static bool find_axes(husk__building *building, const husk_reduce_params *own, c
     for (int32_t i = 0, dimension; i < HUSK_MAX_RANK && !building->graph->failed; i++) {
         snprintf(member, sizeof member, "axes[%d] ", (int)i);
         if (i >= own->axis_count && own->axes[i])
-            husk__graph_refuse(building, HUSK_INVALID_ARGUMENT, "params", "%sis %d, but axis_count is %d",
-                               member, (int)own->axes[i], (int)own->axis_count);
-        if (i >= own->axis_count ||
-            !husk__graph_axis(building, "params", member, own->axes[i], x, "x", &dimension))
+            husk__graph_refuse(building, HUSK_INVALID_ARGUMENT, "params", "%sis %d, but axis_count is %d", member,
+                               (int)own->axes[i], (int)own->axis_count);
+        if (i >= own->axis_count || !husk__graph_axis(building, "params", member, own->axes[i], x, "x", &dimension))
             continue;
         if (is_reduced[dimension])
-            husk__graph_refuse(building, HUSK_INVALID_ARGUMENT, "params",
-                               "%sis %d, a dimension that is named already", member, (int)own->axes[i]);
+            husk__graph_refuse(building, HUSK_INVALID_ARGUMENT, "params", "%sis %d, a dimension that is named already",
+                               member, (int)own->axes[i]);
         is_reduced[dimension] = true;
     }
     return !building->graph->failed;
 }
 
-husk_value husk_graph_reduce(husk_graph *graph, const char *name, const husk_reduce_params *params,
-                             husk_value x)
+husk_value husk_graph_reduce(husk_graph *graph, const char *name, const husk_reduce_params *params, husk_value x)
 {
     husk__building building;
     husk_reduce_params own;
@@ -113,6 +107,5 @@ husk_value husk_graph_reduce(husk_graph *graph, const char *name, const husk_red
     own.size = sizeof own;
     own.accumulate = 0;
     node->params.reduce = own;
-    return husk__graph_result(&building, building.name, is_position(own.kind) ? HUSK_I32 : building.dtype,
-                              rank, shape);
+    return husk__graph_result(&building, building.name, is_position(own.kind) ? HUSK_I32 : building.dtype, rank, shape);
 }

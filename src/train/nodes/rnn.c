@@ -26,8 +26,7 @@ static void list_weights(const husk__call *call, int32_t first, husk_rnn_weights
     for (int32_t i = 0; i < direction_count(&call->params.rnn); i++)
         weights[i] =
             (husk_rnn_weights){husk__tensor_of(call, first + 4 * i), husk__tensor_of(call, first + 4 * i + 1),
-                               husk__tensor_of(call, first + 4 * i + 2),
-                               husk__tensor_of(call, first + 4 * i + 3)};
+                               husk__tensor_of(call, first + 4 * i + 2), husk__tensor_of(call, first + 4 * i + 3)};
 }
 
 // Everything that a run or a plan of a call is given.
@@ -41,18 +40,17 @@ typedef struct arguments {
 static void read_inputs(const husk__call *call, arguments *own)
 {
     list_weights(call, WEIGHTS, own->weights);
-    own->inputs = HUSK_RNN_INPUTS(.x = husk__tensor_of(call, X), .lengths = husk__tensor_of(call, LENGTHS),
-                                  .h0 = husk__tensor_of(call, H0), .c0 = husk__tensor_of(call, C0),
-                                  .weights = own->weights);
+    own->inputs =
+        HUSK_RNN_INPUTS(.x = husk__tensor_of(call, X), .lengths = husk__tensor_of(call, LENGTHS),
+                        .h0 = husk__tensor_of(call, H0), .c0 = husk__tensor_of(call, C0), .weights = own->weights);
 }
 
 static void read_forward(const husk__call *call, arguments *own)
 {
     int32_t at = input_count(call);
     read_inputs(call, own);
-    own->outputs =
-        HUSK_RNN_OUTPUTS(.y = husk__tensor_of(call, at + Y), .reserve = husk__tensor_of(call, at + RESERVE),
-                         .h_n = husk__tensor_of(call, at + H_N), .c_n = husk__tensor_of(call, at + C_N));
+    own->outputs = HUSK_RNN_OUTPUTS(.y = husk__tensor_of(call, at + Y), .reserve = husk__tensor_of(call, at + RESERVE),
+                                    .h_n = husk__tensor_of(call, at + H_N), .c_n = husk__tensor_of(call, at + C_N));
 }
 
 static husk_status run_rnn(husk_graph *graph, const husk__call *call)
@@ -66,8 +64,7 @@ static husk_status plan_rnn(husk_graph *graph, husk__call *call, husk_error *err
 {
     arguments own;
     read_forward(call, &own);
-    return husk_rnn_plan_create(graph->context, &call->params.rnn, &own.inputs, &own.outputs, &call->plan,
-                                error);
+    return husk_rnn_plan_create(graph->context, &call->params.rnn, &own.inputs, &own.outputs, &call->plan, error);
 }
 
 static husk_status forward(husk__schedule *schedule, husk__node *node)
@@ -98,9 +95,8 @@ static void read_backward(const husk__call *call, arguments *own)
     int32_t count = input_count(call), at = count, wanted = count + 5;
     read_inputs(call, own);
     own->outputs = HUSK_RNN_OUTPUTS(.y = husk__tensor_of(call, at), .reserve = husk__tensor_of(call, at + 1));
-    own->output_gradients =
-        HUSK_RNN_OUTPUTS(.y = husk__tensor_of(call, at + 2), .h_n = husk__tensor_of(call, at + 3),
-                         .c_n = husk__tensor_of(call, at + 4));
+    own->output_gradients = HUSK_RNN_OUTPUTS(.y = husk__tensor_of(call, at + 2), .h_n = husk__tensor_of(call, at + 3),
+                                             .c_n = husk__tensor_of(call, at + 4));
     list_weights(call, wanted + WEIGHTS, own->wanted);
     own->gradients =
         HUSK_RNN_GRADIENTS(.x = husk__tensor_of(call, wanted + X), .h0 = husk__tensor_of(call, wanted + H0),
@@ -111,8 +107,8 @@ static husk_status run_backward(husk_graph *graph, const husk__call *call)
 {
     arguments own;
     read_backward(call, &own);
-    return husk_rnn_backward_plan_run(call->plan, graph->queue, &own.inputs, &own.outputs,
-                                      &own.output_gradients, &own.gradients);
+    return husk_rnn_backward_plan_run(call->plan, graph->queue, &own.inputs, &own.outputs, &own.output_gradients,
+                                      &own.gradients);
 }
 
 static husk_status plan_backward(husk_graph *graph, husk__call *call, husk_error *error)
@@ -159,10 +155,8 @@ static bool has_gradient(const husk__node *node, int32_t input)
     return input != LENGTHS;
 }
 
-static const husk__node_kind kind = {.name = "rnn",
-                                     .forward = forward,
-                                     .backward = backward,
-                                     .has_gradient = has_gradient};
+static const husk__node_kind kind = {
+    .name = "rnn", .forward = forward, .backward = backward, .has_gradient = has_gradient};
 
 // ---- building ----
 
@@ -189,15 +183,13 @@ static bool check_params(husk__building *building, const husk_rnn_params *params
 {
     char text[160];
     if (x->rank != 3)
-        husk__graph_refuse(building, HUSK_INVALID_ARGUMENT, "x",
-                           "its shape is %s; [steps, batch, features] is wanted",
+        husk__graph_refuse(building, HUSK_INVALID_ARGUMENT, "x", "its shape is %s; [steps, batch, features] is wanted",
                            husk__graph_shape_text(x, text));
     else if ((unsigned)params->cell > HUSK_RNN_GRU)
-        husk__graph_refuse(building, HUSK_INVALID_ARGUMENT, "params", "cell %u does not exist",
-                           (unsigned)params->cell);
+        husk__graph_refuse(building, HUSK_INVALID_ARGUMENT, "params", "cell %u does not exist", (unsigned)params->cell);
     else if (params->hidden_size < 1)
-        husk__graph_refuse(building, HUSK_INVALID_ARGUMENT, "params",
-                           "hidden_size is %lld; 1 at least is wanted", (long long)params->hidden_size);
+        husk__graph_refuse(building, HUSK_INVALID_ARGUMENT, "params", "hidden_size is %lld; 1 at least is wanted",
+                           (long long)params->hidden_size);
     else if (params->hidden_size > INT32_MAX)
         husk__graph_refuse(building, HUSK_INVALID_ARGUMENT, "params", "hidden_size is %lld; at most %d is possible",
                            (long long)params->hidden_size, INT32_MAX);
@@ -227,8 +219,7 @@ static bool check_lengths(husk__building *building, husk_value lengths, int64_t 
 static bool check_weights(husk__building *building, const husk_rnn_params *params, husk_value *weights,
                           int64_t features)
 {
-    int64_t h = params->hidden_size, rows = gate_count(params->cell) * h,
-            wide = h * (params->bidirectional ? 2 : 1);
+    int64_t h = params->hidden_size, rows = gate_count(params->cell) * h, wide = h * (params->bidirectional ? 2 : 1);
     for (int32_t i = 0; i < direction_count(params); i++) {
         int64_t inputs = i < (params->bidirectional ? 2 : 1) ? features : wide;
         for (int part = 0; part < 2; part++)
@@ -261,8 +252,8 @@ static husk_value add(husk__building *building, const husk_rnn_params *params, c
     int64_t reserve = husk_rnn_reserve_size(&node->params.rnn, x);
     if (reserve < 1)
         return husk__graph_refuse(building, HUSK_INVALID_ARGUMENT, "params", "husk_rnn does not take them");
-    husk_value y = husk__graph_result(building, building->name, graph->dtype, 3,
-                                      (int64_t[]){x->shape[0], x->shape[1], wide});
+    husk_value y =
+        husk__graph_result(building, building->name, graph->dtype, 3, (int64_t[]){x->shape[0], x->shape[1], wide});
     if (!y || !husk__graph_result(building, NULL, husk__wide_dtype(graph), 1, &reserve))
         return HUSK_NO_VALUE;
     const int64_t states[] = {direction_count(params), x->shape[1], h};
@@ -294,13 +285,11 @@ husk_value husk_graph_rnn(husk_graph *graph, const char *name, const husk_rnn_pa
     if ((c_n || given.c0) && !is_lstm)
         return husk__graph_refuse(&building, HUSK_INVALID_ARGUMENT, c_n ? "c_n" : "c0", "only an LSTM has c0 and c_n");
     if (c_n && !h_n)
-        return husk__graph_refuse(&building, HUSK_INVALID_ARGUMENT, "h_n",
-                                  "it is NULL, though c_n is wanted");
+        return husk__graph_refuse(&building, HUSK_INVALID_ARGUMENT, "h_n", "it is NULL, though c_n is wanted");
     if (!given.weights)
         return husk__graph_refuse(&building, HUSK_INVALID_ARGUMENT, "weights", "it is NULL");
     const int64_t states[] = {direction_count(&own), xt.shape[1], own.hidden_size};
-    if (!check_shape(&building, &given.h0, "h0", 3, states) ||
-        !check_shape(&building, &given.c0, "c0", 3, states))
+    if (!check_shape(&building, &given.h0, "h0", 3, states) || !check_shape(&building, &given.c0, "c0", 3, states))
         return HUSK_NO_VALUE;
     husk_value inputs[WEIGHTS + 4 * HUSK__RNN_DIRECTIONS] = {given.x, given.lengths, given.h0, given.c0};
     int32_t count = 4 * direction_count(&own);
@@ -311,8 +300,8 @@ husk_value husk_graph_rnn(husk_graph *graph, const char *name, const husk_rnn_pa
     return add(&building, &own, &xt, inputs, WEIGHTS + count, h_n, c_n);
 }
 
-husk_value husk_graph_rnn_layer(husk_graph *graph, const char *name, const husk_rnn_layer *layer,
-                                husk_value x, husk_value lengths, husk_value *h_n, husk_value *c_n)
+husk_value husk_graph_rnn_layer(husk_graph *graph, const char *name, const husk_rnn_layer *layer, husk_value x,
+                                husk_value lengths, husk_value *h_n, husk_value *c_n)
 {
     husk__building building;
     husk_rnn_layer own;
@@ -324,15 +313,13 @@ husk_value husk_graph_rnn_layer(husk_graph *graph, const char *name, const husk_
         *c_n = HUSK_NO_VALUE;
     if (!husk__graph_begin(&building, graph, "husk_graph_rnn_layer", "rnn", name, true) ||
         !husk__graph_params(&building, &own, sizeof own, "HUSK_RNN_LAYER", layer, "layer") ||
-        !husk__graph_params(&building, &params, sizeof params, "HUSK_RNN_PARAMS", own.params,
-                            "layer: params") ||
+        !husk__graph_params(&building, &params, sizeof params, "HUSK_RNN_PARAMS", own.params, "layer: params") ||
         !husk__graph_number(&building, x, "x", &xt) || !check_params(&building, &params, &xt))
         return HUSK_NO_VALUE;
     params.size = sizeof params;
     int64_t h = params.hidden_size, rows = gate_count(params.cell) * h;
     int32_t directions = params.bidirectional ? 2 : 1;
-    husk_initializer standard =
-        HUSK_INITIALIZER(.kind = HUSK_INITIALIZER_UNIFORM, .spread = 1 / sqrtf((float)h));
+    husk_initializer standard = HUSK_INITIALIZER(.kind = HUSK_INITIALIZER_UNIFORM, .spread = 1 / sqrtf((float)h));
     husk_value weights[4 * HUSK__RNN_DIRECTIONS];
     for (int32_t i = 0; i < direction_count(&params); i++) {
         static const char *const parts[] = {"weight_ih", "weight_hh", "bias_ih", "bias_hh"};
@@ -341,12 +328,11 @@ husk_value husk_graph_rnn_layer(husk_graph *graph, const char *name, const husk_
             char suffix[48];
             snprintf(suffix, sizeof suffix, "%s_l%d%s", parts[part], (int)(i / directions),
                      i % directions ? "_reverse" : "");
-            weights[4 * i + part] =
-                part >= 2 && own.no_bias
-                    ? HUSK_NO_VALUE
-                    : husk__graph_own_parameter(&building, suffix, part < 2 ? 2 : 1,
-                                                (int64_t[]){rows, part == 0 ? inputs : h},
-                                                part < 2 ? own.weight : own.bias, standard);
+            weights[4 * i + part] = part >= 2 && own.no_bias
+                                        ? HUSK_NO_VALUE
+                                        : husk__graph_own_parameter(&building, suffix, part < 2 ? 2 : 1,
+                                                                    (int64_t[]){rows, part == 0 ? inputs : h},
+                                                                    part < 2 ? own.weight : own.bias, standard);
         }
     }
     husk_rnn_values values = {.size = sizeof values, .x = x, .lengths = lengths, .weights = weights};

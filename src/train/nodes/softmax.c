@@ -4,8 +4,7 @@
 
 static husk_status run_softmax(husk_graph *graph, const husk__call *call)
 {
-    return husk_softmax(graph->queue, &call->params.softmax, husk__tensor_of(call, 0),
-                        husk__tensor_of(call, 1));
+    return husk_softmax(graph->queue, &call->params.softmax, husk__tensor_of(call, 0), husk__tensor_of(call, 1));
 }
 
 static husk_status run_backward(husk_graph *graph, const husk__call *call)
@@ -18,8 +17,7 @@ static husk_status forward(husk__schedule *schedule, husk__node *node)
 {
     const husk__slot slots[] = {husk__slot_read(schedule, node->inputs[0]),
                                 husk__slot_write(schedule, node->outputs[0], 1)};
-    return husk__call_add(schedule, node, run_softmax, slots, 2) ? HUSK_OK
-                                                                 : husk__train_no_memory(&schedule->scope);
+    return husk__call_add(schedule, node, run_softmax, slots, 2) ? HUSK_OK : husk__train_no_memory(&schedule->scope);
 }
 
 static husk_status backward(husk__schedule *schedule, husk__node *node)
@@ -40,8 +38,7 @@ static husk_status backward(husk__schedule *schedule, husk__node *node)
 
 static const husk__node_kind kind = {.name = "softmax", .forward = forward, .backward = backward};
 
-husk_value husk_graph_softmax(husk_graph *graph, const char *name, const husk_softmax_params *params,
-                              husk_value x)
+husk_value husk_graph_softmax(husk_graph *graph, const char *name, const husk_softmax_params *params, husk_value x)
 {
     const husk_softmax_params defaults = husk_softmax_defaults();
     husk__building building;

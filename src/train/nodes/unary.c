@@ -9,16 +9,15 @@ static husk_status run_unary(husk_graph *graph, const husk__call *call)
 
 static husk_status run_backward(husk_graph *graph, const husk__call *call)
 {
-    return husk_unary_backward(graph->queue, &call->params.unary, husk__tensor_of(call, 0),
-                               husk__tensor_of(call, 1), husk__tensor_of(call, 2), husk__tensor_of(call, 3));
+    return husk_unary_backward(graph->queue, &call->params.unary, husk__tensor_of(call, 0), husk__tensor_of(call, 1),
+                               husk__tensor_of(call, 2), husk__tensor_of(call, 3));
 }
 
 static husk_status forward(husk__schedule *schedule, husk__node *node)
 {
     const husk__slot slots[] = {husk__slot_read(schedule, node->inputs[0]),
                                 husk__slot_write(schedule, node->outputs[0], 1)};
-    return husk__call_add(schedule, node, run_unary, slots, 2) ? HUSK_OK
-                                                               : husk__train_no_memory(&schedule->scope);
+    return husk__call_add(schedule, node, run_unary, slots, 2) ? HUSK_OK : husk__train_no_memory(&schedule->scope);
 }
 
 // Those whose gradient is had from the result: then what was read may be gone.
@@ -61,8 +60,7 @@ static husk_status backward(husk__schedule *schedule, husk__node *node)
 
 static const husk__node_kind kind = {.name = "unary", .forward = forward, .backward = backward};
 
-husk_value husk_graph_unary(husk_graph *graph, const char *name, const husk_unary_params *params,
-                            husk_value x)
+husk_value husk_graph_unary(husk_graph *graph, const char *name, const husk_unary_params *params, husk_value x)
 {
     husk__building building;
     husk_unary_params own;
@@ -72,8 +70,7 @@ husk_value husk_graph_unary(husk_graph *graph, const char *name, const husk_unar
         !husk__graph_number(&building, x, "x", &xt))
         return HUSK_NO_VALUE;
     if ((unsigned)own.op > HUSK_UNARY_POWER)
-        return husk__graph_refuse(&building, HUSK_INVALID_ARGUMENT, "params", "op %u does not exist",
-                                  (unsigned)own.op);
+        return husk__graph_refuse(&building, HUSK_INVALID_ARGUMENT, "params", "op %u does not exist", (unsigned)own.op);
     husk__node *node = husk__graph_node(&building, &kind, &x, 1);
     if (!node)
         return HUSK_NO_VALUE;

@@ -10,8 +10,8 @@ husk_value husk__graph_reshape(husk__building *building, husk_value x, int32_t r
     if (!husk__graph_argument(building, x, "x", &xt))
         return HUSK_NO_VALUE;
     if (rank < 0 || rank > HUSK_MAX_RANK || (rank > 0 && !shape))
-        return husk__graph_refuse(building, HUSK_INVALID_ARGUMENT, "shape",
-                                  "a rank of 0 to %d and a shape are wanted", HUSK_MAX_RANK);
+        return husk__graph_refuse(building, HUSK_INVALID_ARGUMENT, "shape", "a rank of 0 to %d and a shape are wanted",
+                                  HUSK_MAX_RANK);
     int64_t count = husk_tensor_count(&xt), known = 1;
     husk_tensor wanted = husk_tensor_make(NULL, xt.dtype, rank, shape);
     int32_t open = -1;
@@ -42,8 +42,7 @@ husk_value husk__graph_reshape(husk__building *building, husk_value x, int32_t r
     return husk__graph_view(building, x, &view, true);
 }
 
-husk_value husk_graph_reshape(husk_graph *graph, const char *name, husk_value x, int32_t rank,
-                              const int64_t *shape)
+husk_value husk_graph_reshape(husk_graph *graph, const char *name, husk_value x, int32_t rank, const int64_t *shape)
 {
     husk__building building;
     if (!husk__graph_begin(&building, graph, "husk_graph_reshape", "reshape", name, true))
@@ -81,9 +80,8 @@ husk_value husk_graph_slice(husk_graph *graph, const char *name, husk_value x, i
         return HUSK_NO_VALUE;
     int64_t extent = xt.shape[dimension];
     if (first < 0 || count < 1 || count > extent || first > extent - count)
-        return husk__graph_refuse(&building, HUSK_INVALID_ARGUMENT, "count",
-                                  "%lld elements from %lld on of %lld", (long long)count, (long long)first,
-                                  (long long)extent);
+        return husk__graph_refuse(&building, HUSK_INVALID_ARGUMENT, "count", "%lld elements from %lld on of %lld",
+                                  (long long)count, (long long)first, (long long)extent);
     husk_tensor view = husk_tensor_slice(&xt, dimension, first, count, 1);
     return husk__graph_view(&building, x, &view, count == extent);
 }

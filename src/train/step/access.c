@@ -35,8 +35,7 @@ static husk_status locate(husk_graph *graph, const char *name, bool to_write, hu
         const husk__schedule *schedule = &own->schedules[own->at];
         int32_t storage = schedule->graph && own->options.keep_values ? schedule->of_value[value->root] : -1;
         if (storage < 0)
-            return husk__train_reject(scope, "name", "%s is no output (husk_graph_output), so it is not kept",
-                                      name);
+            return husk__train_reject(scope, "name", "%s is no output (husk_graph_output), so it is not kept", name);
         region = HUSK__REGION_ARENA;
         offset = schedule->storages[storage].offset;
     }
@@ -81,9 +80,9 @@ static husk_status check_bytes(const husk_tensor *tensor, const char *name, uint
         return husk__train_reject(scope, "host", "it is NULL");
     if (bytes != wanted) {
         char text[160];
-        return husk__train_reject(scope, "bytes", "%llu; %s is %s of %s, %llu bytes",
-                                  (unsigned long long)bytes, name, husk__graph_shape_text(tensor, text),
-                                  husk_dtype_name(tensor->dtype), (unsigned long long)wanted);
+        return husk__train_reject(scope, "bytes", "%llu; %s is %s of %s, %llu bytes", (unsigned long long)bytes, name,
+                                  husk__graph_shape_text(tensor, text), husk_dtype_name(tensor->dtype),
+                                  (unsigned long long)wanted);
     }
     return HUSK_OK;
 }
@@ -98,8 +97,9 @@ static husk_status check_quantization(const husk_graph *graph, const char *name,
         return HUSK_OK;
     if (!host)
         return husk__train_reject(scope, "name", "%s is what the graph was quantized with, and stays it", name);
-    return husk__train_reject(scope, "host", "%.9g; the graph was quantized with %s %.9g, and has to be quantized anew "
-                                             "for another (husk_graph_quantize)",
+    return husk__train_reject(scope, "host",
+                              "%.9g; the graph was quantized with %s %.9g, and has to be quantized anew "
+                              "for another (husk_graph_quantize)",
                               given, name, kept);
 }
 
@@ -119,9 +119,7 @@ husk_status husk_graph_write(husk_graph *graph, const char *name, const void *ho
     forget_forward(graph, name);
     expose(graph, &tensor);
     uint64_t offset = (uint64_t)tensor.offset * husk_dtype_size(tensor.dtype);
-    return husk__queue_failed(graph,
-                              husk_buffer_write_async(graph->queue, tensor.buffer, offset, bytes, host),
-                              &scope);
+    return husk__queue_failed(graph, husk_buffer_write_async(graph->queue, tensor.buffer, offset, bytes, host), &scope);
 }
 
 husk_status husk_graph_write_tensor(husk_graph *graph, const char *name, const husk_tensor *from)
@@ -181,8 +179,7 @@ husk_status husk_graph_read(husk_graph *graph, const char *name, void *host, uin
     if (!husk__is_packed(&tensor))
         return read_gathered(graph, &tensor, host, bytes, &scope);
     uint64_t offset = (uint64_t)tensor.offset * husk_dtype_size(tensor.dtype);
-    return husk__queue_failed(graph, husk_buffer_read(graph->queue, tensor.buffer, offset, bytes, host),
-                              &scope);
+    return husk__queue_failed(graph, husk_buffer_read(graph->queue, tensor.buffer, offset, bytes, host), &scope);
 }
 
 husk_status husk_graph_tensor(husk_graph *graph, const char *name, husk_tensor *tensor)
@@ -284,8 +281,8 @@ husk_status husk_graph_bucket_at(husk_graph *graph, size_t index, husk_bucket *b
     if (!status)
         status = husk__train_size(bucket->size, sizeof *bucket, "HUSK_BUCKET", "bucket", &scope);
     if (!status && index >= graph->compiled->bucket_count)
-        status = husk__train_reject(&scope, "index", "%zu; there are %zu buckets", index,
-                                    graph->compiled->bucket_count);
+        status =
+            husk__train_reject(&scope, "index", "%zu; there are %zu buckets", index, graph->compiled->bucket_count);
     if (status)
         return status;
     const husk__compiled *own = graph->compiled;

@@ -56,8 +56,7 @@ husk_status husk__read_number(husk_graph *graph, const husk_tensor *tensor, doub
 {
     char host[8];
     uint64_t size = husk_dtype_size(tensor->dtype);
-    husk_status status =
-        husk_buffer_read(graph->queue, tensor->buffer, (uint64_t)tensor->offset * size, size, host);
+    husk_status status = husk_buffer_read(graph->queue, tensor->buffer, (uint64_t)tensor->offset * size, size, host);
     float narrow;
     if (tensor->dtype == HUSK_F64)
         memcpy(number, host, 8);

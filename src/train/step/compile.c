@@ -59,8 +59,7 @@ static husk_status make_plans(husk_graph *graph, husk__schedule *schedule, const
             husk_status status = call->plan_create(graph, call, &error);
             if (status) {
                 const char *rest = strstr(error.text, ": ");
-                husk__train_fail(scope, status, "%s: %s", graph->nodes[call->node].name,
-                                 rest ? rest + 2 : error.text);
+                husk__train_fail(scope, status, "%s: %s", graph->nodes[call->node].name, rest ? rest + 2 : error.text);
                 return husk__caused_by(scope->error, &error, status);
             }
         }
@@ -80,13 +79,12 @@ static husk_status refuse_beyond(husk_graph_memory *m, uint64_t limit, const cha
         m->total = husk__sum(m->total, parts[i]);
     if (m->total <= limit)
         return HUSK_OK;
-    return husk__train_fail(
-        scope, HUSK_OUT_OF_MEMORY,
-        "%.1f MiB are needed (parameters %.1f, gradients %.1f, optimizer %.1f, inputs and outputs "
-        "%.1f, arena %.1f, workspace %.1f), and %s is %.1f MiB",
-        (double)m->total / 0x1p20, (double)m->parameters / 0x1p20, (double)m->gradients / 0x1p20,
-        (double)m->states / 0x1p20, (double)m->inputs / 0x1p20, (double)m->arena / 0x1p20,
-        (double)m->workspace / 0x1p20, whose, (double)limit / 0x1p20);
+    return husk__train_fail(scope, HUSK_OUT_OF_MEMORY,
+                            "%.1f MiB are needed (parameters %.1f, gradients %.1f, optimizer %.1f, inputs and outputs "
+                            "%.1f, arena %.1f, workspace %.1f), and %s is %.1f MiB",
+                            (double)m->total / 0x1p20, (double)m->parameters / 0x1p20, (double)m->gradients / 0x1p20,
+                            (double)m->states / 0x1p20, (double)m->inputs / 0x1p20, (double)m->arena / 0x1p20,
+                            (double)m->workspace / 0x1p20, whose, (double)limit / 0x1p20);
 }
 
 static const char of_options[] = "options.memory_limit";
@@ -151,8 +149,7 @@ static husk_status plan_all(husk_graph *graph, husk__compiled *own, const husk__
     if (status)
         return status;
     if (trains && own->trained_count == 0)
-        return husk__train_reject(scope, "options",
-                                  "loss: no parameter that is learnt has anything to do with it");
+        return husk__train_reject(scope, "options", "loss: no parameter that is learnt has anything to do with it");
     husk__place_outside(graph, own);
     for (int mode = 0; mode < 2; mode++)
         husk__place_storages(graph, own, &own->schedules[mode]);
@@ -191,8 +188,8 @@ static husk__compiled *plan_graph(husk_graph *graph, const husk_graph_options *o
     return own;
 }
 
-husk_status husk_graph_measure(husk_graph *graph, const husk_graph_options *options,
-                               husk_graph_memory *memory, husk_error *error)
+husk_status husk_graph_measure(husk_graph *graph, const husk_graph_options *options, husk_graph_memory *memory,
+                               husk_error *error)
 {
     const husk__train_scope scope = {"husk_graph_measure", error};
     husk_status status;
@@ -241,8 +238,8 @@ static husk_status allocate(husk_graph *graph, husk__compiled *own, const husk__
             for (int32_t s = 0; s < schedule->calls[c].slot_count; s++) {
                 husk__slot *slot = &schedule->calls[c].slots[s];
                 if (slot->storage >= 0)
-                    slot->tensor.offset += (int64_t)(schedule->storages[slot->storage].offset /
-                                                     husk_dtype_size(slot->tensor.dtype));
+                    slot->tensor.offset +=
+                        (int64_t)(schedule->storages[slot->storage].offset / husk_dtype_size(slot->tensor.dtype));
             }
     }
     husk__use_micro_batch(own, 0);
@@ -325,8 +322,7 @@ static husk_status check_optimizer(husk_graph *graph, husk__compiled *own, const
         states[s] = husk_tensor_make(own->states[s], husk__wide_dtype(graph), 1, &none);
         kept[s] = own->keeps_state[s] ? &states[s] : NULL;
     }
-    return husk__queue_failed(graph,
-                              husk_optimizer(graph->queue, &params, &g, &w, kept[0], kept[1], kept[2]), scope);
+    return husk__queue_failed(graph, husk_optimizer(graph->queue, &params, &g, &w, kept[0], kept[1], kept[2]), scope);
 }
 
 static void store(char *to, husk_dtype dtype, int64_t at, double number)
@@ -358,10 +354,8 @@ static husk_status initialise(husk_graph *graph, husk__compiled *own, const husk
         free(numbers);
     }
     if (!status)
-        status = husk__queue_failed(graph,
-                                    husk_buffer_write(graph->queue, own->regions[HUSK__REGION_PARAMETERS], 0,
-                                                      bytes, host),
-                                    scope);
+        status = husk__queue_failed(
+            graph, husk_buffer_write(graph->queue, own->regions[HUSK__REGION_PARAMETERS], 0, bytes, host), scope);
     own->copies_are_old = true;
     if (!status)
         status = husk__refresh_copies(graph, scope);

@@ -25,8 +25,8 @@ static bool is_float(husk_dtype dtype)
 }
 
 // The device's answer for `bytes` of a buffer that holds numbers of this dtype.
-static husk_status find_in(husk_graph *graph, husk_buffer *buffer, husk_dtype dtype, uint64_t offset,
-                           uint64_t bytes, bool *found)
+static husk_status find_in(husk_graph *graph, husk_buffer *buffer, husk_dtype dtype, uint64_t offset, uint64_t bytes,
+                           bool *found)
 {
     uint64_t size = husk_dtype_size(dtype);
     int64_t count = (int64_t)(bytes / size);
@@ -34,8 +34,7 @@ static husk_status find_in(husk_graph *graph, husk_buffer *buffer, husk_dtype dt
     tensor.offset = (int64_t)(offset / size);
     husk_tensor number = husk__number(graph, HUSK__NUMBER_FOUND);
     double answer = 0;
-    husk_status status =
-        husk_grad_scale(graph->queue, NULL, (const husk_tensor *[]){&tensor}, 1, NULL, &number);
+    husk_status status = husk_grad_scale(graph->queue, NULL, (const husk_tensor *[]){&tensor}, 1, NULL, &number);
     if (!status)
         status = husk__read_number(graph, &number, &answer);
     *found = answer != 0;
@@ -87,12 +86,12 @@ static husk_status find_in_values(husk_graph *graph, const husk__value **which, 
         if (value->role == HUSK__ROLE_INPUT && is_float(value->tensor.dtype))
             status = find_nan_in_input(graph, value, &found, scope);
         else if (value->role == HUSK__ROLE_PARAMETER && !value->is_statistic)
-            status = husk__queue_failed(
-                graph,
-                find_in(graph, own->regions[has_copy ? HUSK__REGION_COPIES : HUSK__REGION_PARAMETERS],
-                        value->tensor.dtype, has_copy ? value->offset / 2 : value->offset,
-                        (uint64_t)husk_tensor_extent(&value->tensor), &found),
-                scope);
+            status = husk__queue_failed(graph,
+                                        find_in(graph,
+                                                own->regions[has_copy ? HUSK__REGION_COPIES : HUSK__REGION_PARAMETERS],
+                                                value->tensor.dtype, has_copy ? value->offset / 2 : value->offset,
+                                                (uint64_t)husk_tensor_extent(&value->tensor), &found),
+                                        scope);
         if (found)
             *which = value;
     }
@@ -108,8 +107,7 @@ static bool is_looked_at(const husk_graph *graph, const husk__call *call, int32_
 }
 
 // Forward once more, each result looked at when it is there.
-static husk_status find_in_results(husk_graph *graph, const husk__node **which,
-                                   const husk__train_scope *scope)
+static husk_status find_in_results(husk_graph *graph, const husk__node **which, const husk__train_scope *scope)
 {
     husk__compiled *own = graph->compiled;
     const husk__schedule *schedule = &own->schedules[HUSK_GRAPH_TRAINING];
@@ -163,10 +161,9 @@ static husk_status look_for_it(husk_graph *graph, double loss, const husk__train
         return status;
     return husk__train_fail(
         scope, HUSK_INVALID_ARGUMENT,
-        "batch %llu, after %llu updates: the loss is %g; the first tensor with NaN or infinity is %s%s",
-        batch, (unsigned long long)own->position.updates, loss,
-        value ? (value->role == HUSK__ROLE_INPUT ? "the input " : "the parameter ")
-              : "what this node computed: ",
+        "batch %llu, after %llu updates: the loss is %g; the first tensor with NaN or infinity is %s%s", batch,
+        (unsigned long long)own->position.updates, loss,
+        value ? (value->role == HUSK__ROLE_INPUT ? "the input " : "the parameter ") : "what this node computed: ",
         value  ? value->name
         : node ? node->name
                : graph->values[own->options.loss].name);

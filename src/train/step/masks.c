@@ -150,8 +150,8 @@ husk_status husk_graph_set_mask(husk_graph *graph, size_t index, const void *mas
         return husk__train_reject(&scope, "index", "%zu; %s is not trained", index, value->name);
     const uint64_t elements = (uint64_t)husk_tensor_count(&value->tensor);
     if (mask && bytes != elements)
-        return husk__train_reject(&scope, "bytes", "%llu; %s has %llu elements", (unsigned long long)bytes,
-                                  value->name, (unsigned long long)elements);
+        return husk__train_reject(&scope, "bytes", "%llu; %s has %llu elements", (unsigned long long)bytes, value->name,
+                                  (unsigned long long)elements);
     return mask ? put_mask(graph, own->parameters[index], mask, &scope)
                 : remove_mask(graph, own->parameters[index], &scope);
 }

@@ -15,8 +15,8 @@ static bool has_gradients_outside(const husk_graph *graph)
 static husk_status read_loss_scale(const husk_graph *graph, husk__compiled *own, const husk__train_scope *scope)
 {
     husk_loss_scale_params *made = &own->loss_scale;
-    husk_status status = husk__train_struct(made, sizeof *made, "HUSK_LOSS_SCALE_PARAMS",
-                                            own->options.loss_scale, "options: loss_scale", scope);
+    husk_status status = husk__train_struct(made, sizeof *made, "HUSK_LOSS_SCALE_PARAMS", own->options.loss_scale,
+                                            "options: loss_scale", scope);
     if (status)
         return status;
     bool is_given = own->options.loss_scale;
@@ -51,8 +51,8 @@ static husk_status read_loss_scale(const husk_graph *graph, husk__compiled *own,
 husk_status husk__read_options(const husk_graph *graph, husk__compiled *own, const husk_graph_options *options,
                                const husk__train_scope *scope)
 {
-    husk_status status = husk__train_struct(&own->options, sizeof own->options, "HUSK_GRAPH_OPTIONS", options,
-                                            "options", scope);
+    husk_status status =
+        husk__train_struct(&own->options, sizeof own->options, "HUSK_GRAPH_OPTIONS", options, "options", scope);
     if (status)
         return status;
     husk_value loss = own->options.loss;
@@ -67,8 +67,7 @@ husk_status husk__read_options(const husk_graph *graph, husk__compiled *own, con
             return husk__train_reject(scope, "options", "loss: it has to be a result of one element");
         if (value->tensor.dtype != husk__wide_dtype(graph))
             return husk__train_reject(scope, "options", "loss: its dtype is %s; %s is wanted (husk_graph_cast)",
-                                      husk_dtype_name(value->tensor.dtype),
-                                      husk_dtype_name(husk__wide_dtype(graph)));
+                                      husk_dtype_name(value->tensor.dtype), husk_dtype_name(husk__wide_dtype(graph)));
     }
     if (!(own->options.clip_norm >= 0))
         return husk__train_reject(scope, "options", "clip_norm must not be negative");
@@ -88,8 +87,7 @@ husk_status husk__read_options(const husk_graph *graph, husk__compiled *own, con
     if (status || !own->options.optimizer)
         return status;
     if (!loss && !husk__graph_is_given(graph))
-        return husk__train_reject(scope, "options",
-                                  "optimizer: without a loss there is nothing for it to do");
+        return husk__train_reject(scope, "options", "optimizer: without a loss there is nothing for it to do");
     status = husk__train_struct(&own->optimizer, sizeof own->optimizer, "husk_sgd, husk_adam ...",
                                 own->options.optimizer, "options: optimizer", scope);
     if (status)

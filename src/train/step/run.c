@@ -36,10 +36,9 @@ static husk_status clear_gradients(husk_graph *graph, const husk__train_scope *s
 {
     husk_buffer *gradients = graph->compiled->regions[HUSK__REGION_GRADIENTS];
     uint32_t pattern = 0;
-    return husk__queue_failed(graph,
-                              husk_buffer_fill(graph->queue, gradients, 0, husk_buffer_size(gradients),
-                                               &pattern, sizeof pattern),
-                              scope);
+    return husk__queue_failed(
+        graph, husk_buffer_fill(graph->queue, gradients, 0, husk_buffer_size(gradients), &pattern, sizeof pattern),
+        scope);
 }
 
 static husk_status run_backward(husk_graph *graph, const husk__train_scope *scope)

@@ -44,9 +44,9 @@ static void note_variant(husk_graph *graph, const char *op, bool with_configurat
     char *text = graph->compiled->update_variants;
     const size_t used = strlen(text);
     const bool keeps = husk_context_has_quirk(husk_queue_context(graph->queue), HUSK_QUIRK_FLUSH);
-    snprintf(text + used, HUSK__UPDATE_VARIANTS - used, "%s%s %s%s%s%s", used ? ", " : "", op,
-             husk_plan_variant(plan), with_configuration ? ":" : "",
-             with_configuration ? husk_plan_configuration(plan) : "", keeps ? " with denormals" : "");
+    snprintf(text + used, HUSK__UPDATE_VARIANTS - used, "%s%s %s%s%s%s", used ? ", " : "", op, husk_plan_variant(plan),
+             with_configuration ? ":" : "", with_configuration ? husk_plan_configuration(plan) : "",
+             keeps ? " with denormals" : "");
 }
 
 const char *husk_graph_update_variants(const husk_graph *graph)
@@ -67,8 +67,7 @@ husk_status husk__run_update(husk_graph *graph, const husk__train_scope *scope)
     husk_tensor coefficient = husk__number(graph, HUSK__NUMBER_COEFFICIENT);
     husk_tensor found = husk__number(graph, HUSK__NUMBER_FOUND);
     husk_tensor skipped = husk__scale_number(graph, HUSK__SCALE_SKIPPED);
-    husk_tensor copies =
-        husk__flat(graph, own->regions[HUSK__REGION_COPIES], graph->dtype, own->trained_bytes);
+    husk_tensor copies = husk__flat(graph, own->regions[HUSK__REGION_COPIES], graph->dtype, own->trained_bytes);
     if (own->has_loss_scale) {
         params.skip = &found;
         params.skipped = &skipped;
@@ -82,17 +81,15 @@ husk_status husk__run_update(husk_graph *graph, const husk__train_scope *scope)
     if (!status && own->options.clip_norm > 0) {
         husk_grad_norm_params norm_params = HUSK_GRAD_NORM_PARAMS(.max_norm = own->options.clip_norm);
         husk_tensor norm = husk__number(graph, HUSK__NUMBER_NORM);
-        status = husk_grad_norm(graph->queue, &norm_params, (const husk_tensor *[]){&gradients}, 1, &norm,
-                                &coefficient);
+        status =
+            husk_grad_norm(graph->queue, &norm_params, (const husk_tensor *[]){&gradients}, 1, &norm, &coefficient);
         params.scale = &coefficient;
         if (!status)
             note_variant(graph, "grad_norm", true);
     }
     if (!status)
-        status =
-            husk_optimizer(graph->queue, &params, &gradients, &parameters,
-                           own->keeps_state[0] ? &states[0] : NULL, own->keeps_state[1] ? &states[1] : NULL,
-                           own->keeps_state[2] ? &states[2] : NULL);
+        status = husk_optimizer(graph->queue, &params, &gradients, &parameters, own->keeps_state[0] ? &states[0] : NULL,
+                                own->keeps_state[1] ? &states[1] : NULL, own->keeps_state[2] ? &states[2] : NULL);
     if (!status)
         note_variant(graph, "optimizer", false);
     return husk__queue_failed(graph, status, scope);

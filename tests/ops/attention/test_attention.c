@@ -80,9 +80,7 @@ START_TEST(options_and_layouts)
     const int64_t rounds = test_is_long() ? 60 : 16;
     const bool is_narrow = test_tier_is("dtypes");
     for (int64_t round = 0; round < rounds; round++) {
-        const husk_dtype dtype = is_narrow                           ? test_dtype(round)
-                                 : test_is_long() && round % 8 == 7 ? HUSK_F16
-                                                                    : HUSK_F32;
+        const husk_dtype dtype = is_narrow ? test_dtype(round) : test_is_long() && round % 8 == 7 ? HUSK_F16 : HUSK_F32;
         test_attention c = test_attention_draw(&random, dtype, round % 8 == 3 ? 150 : 60, (uint64_t)(round + 20 * _i));
         run_all(&c);
         test_attention_release(&c);
@@ -101,9 +99,9 @@ START_TEST(large)
     } sizes[] = {{2, 1, 300, 300, 64, 64, 1, 0},    {1, 1, 20, 3001, 64, 64, 2, 0.1f}, {1, 1, 70, 900, 300, 130, 0, 0},
                  {1, 1, 40, 200, 512, 512, 0, 0},   {4, 2, 1, 1000, 128, 128, 2, 0},   {1, 1, 700, 70, 33, 65, 0, 0},
                  {1, 1, 130, 256, 64, 64, 0, 0.5f}, {1, 1, 5, 5, 600, 8, 0, 0},        {3, 3, 500, 40, 16, 16, 2, 0},
-                 {1, 1, 251, 700, 200, 136, 1, 0},  {1, 1, 45, 1101, 64, 64, 0, 0},     {2, 1, 97, 333, 32, 96, 2, 0},
-                 {1, 1, 1, 1900, 64, 80, 0, 0},     {8, 1, 1, 2310, 40, 33, 2, 0.3f},   {6, 2, 3, 1100, 20, 130, 2, 0},
-                 {1, 1, 32, 520, 9, 16, 1, 0},      {2, 2, 2, 600, 1100, 1030, 1, 0},   {1, 1, 1, 513, 128, 64, 1, 0}};
+                 {1, 1, 251, 700, 200, 136, 1, 0},  {1, 1, 45, 1101, 64, 64, 0, 0},    {2, 1, 97, 333, 32, 96, 2, 0},
+                 {1, 1, 1, 1900, 64, 80, 0, 0},     {8, 1, 1, 2310, 40, 33, 2, 0.3f},  {6, 2, 3, 1100, 20, 130, 2, 0},
+                 {1, 1, 32, 520, 9, 16, 1, 0},      {2, 2, 2, 600, 1100, 1030, 1, 0},  {1, 1, 1, 513, 128, 64, 1, 0}};
     husk_ref_random random = {.seed = 7};
     test_attention c = {.dtype = test_tier_is("dtypes") ? test_dtype(2) : HUSK_F32,
                         .batch = 1,
@@ -130,8 +128,15 @@ START_TEST(many_terms_of_one_sign)
     static const int queries[] = {1, 13, 1, 4};
     const int64_t shape[] = {1, 1, _i >= 2 ? 1 << 20 : 100000, 4};
     husk_ref_random random = {.seed = 7};
-    test_attention c = {.batch = 1, .heads = 1, .kv_heads = 1, .queries = queries[_i], .keys = shape[2],
-                        .d = 4, .e = 4, .has_sums = true, .params = HUSK_ATTENTION_PARAMS(.scale = 0.01f)};
+    test_attention c = {.batch = 1,
+                        .heads = 1,
+                        .kv_heads = 1,
+                        .queries = queries[_i],
+                        .keys = shape[2],
+                        .d = 4,
+                        .e = 4,
+                        .has_sums = true,
+                        .params = HUSK_ATTENTION_PARAMS(.scale = 0.01f)};
     test_attention_fill(&c, &random, 3);
     test_release(&c.k);
     test_release(&c.v);
@@ -178,8 +183,14 @@ START_TEST(many_keys_of_many_heads)
     static const char *const own[] = {"workgroup:8x8", "tiled:32x64"};
     const int64_t units = husk_context_traits(test_context())->compute_units;
     husk_ref_random random = {.seed = 19};
-    test_attention c = {.batch = 1, .heads = 32 * units + 5, .kv_heads = 1, .queries = 1, .keys = 8300, .d = 3,
-                        .e = _i ? 70 : 2, .has_sums = true};
+    test_attention c = {.batch = 1,
+                        .heads = 32 * units + 5,
+                        .kv_heads = 1,
+                        .queries = 1,
+                        .keys = 8300,
+                        .d = 3,
+                        .e = _i ? 70 : 2,
+                        .has_sums = true};
     c.params = HUSK_ATTENTION_PARAMS(0);
     test_attention_fill(&c, &random, 3);
     run_variants(&c, own, 2);
@@ -304,8 +315,8 @@ START_TEST(lowest_masks)
                 for (int64_t key = 0; key < 40; key++)
                     mean += husk_ref_load(&c.v.array, key * 20 + j) / 40.0;
                 ck_assert_double_eq_tol(husk_ref_load(&y.array, 2 * 20 + j), mean, 1e-5);
-                ck_assert_double_eq_tol(husk_ref_load(&y.array, 3 * 20 + j),
-                                        husk_ref_load(&c.v.array, 7 * 20 + j), 1e-6);
+                ck_assert_double_eq_tol(husk_ref_load(&y.array, 3 * 20 + j), husk_ref_load(&c.v.array, 7 * 20 + j),
+                                        1e-6);
             }
             ck_assert(fabs(husk_ref_load(&sums.array, 2) + 0x1p127) < 1e-5 * 0x1p127);
             ck_assert(fabs(husk_ref_load(&sums.array, 3)) < 1e4);
@@ -555,7 +566,8 @@ START_TEST(more_than_a_launch)
     static const struct {
         int64_t batch, columns;
         const char *variant, *reason;
-    } calls[] = {{1, 1 << 22, "workgroup:8x8", "columns"}, {1, 1 << 22, "tiled:32x64", "columns"},
+    } calls[] = {{1, 1 << 22, "workgroup:8x8", "columns"},
+                 {1, 1 << 22, "tiled:32x64", "columns"},
                  {1 << 26, 1, "workgroup:8x8", "work-items"}};
     const int64_t batch = calls[_i].batch, columns = calls[_i].columns;
     husk_buffer *buffer;

@@ -200,7 +200,7 @@ START_TEST(large)
         float dropout;
     } sizes[] = {{2, 1, 300, 300, 64, 64, 1, 0},  {1, 1, 20, 2001, 64, 64, 2, 0.1f}, {1, 1, 1100, 30, 64, 64, 1, 0},
                  {1, 1, 40, 150, 256, 256, 0, 0}, {4, 2, 1, 700, 128, 128, 2, 0},    {1, 1, 130, 256, 64, 64, 0, 0.5f},
-                 {1, 1, 5, 5, 300, 8, 0, 0},      {2, 2, 2300, 20, 5, 3, 2, 0},       {4, 1, 2500, 40, 8, 5, 2, 0},
+                 {1, 1, 5, 5, 300, 8, 0, 0},      {2, 2, 2300, 20, 5, 3, 2, 0},      {4, 1, 2500, 40, 8, 5, 2, 0},
                  {1, 1, 20, 9000, 8, 40, 2, 0.1f}};
     husk_ref_random random = {.seed = 7};
     test_attention c = {.dtype = test_tier_is("dtypes") ? test_dtype(2) : HUSK_F32,
@@ -236,8 +236,14 @@ START_TEST(many_terms_of_one_sign)
 {
     husk_ref_random random = {.seed = 7};
     const int64_t many = _i < 2 ? 50000 : 500000;
-    test_attention c = {.batch = 1, .heads = 1, .kv_heads = 1, .queries = _i % 2 == 0 ? many : 1,
-                        .keys = _i % 2 == 0 ? 2 : many, .d = 4, .e = 4, .params = HUSK_ATTENTION_PARAMS(0)};
+    test_attention c = {.batch = 1,
+                        .heads = 1,
+                        .kv_heads = 1,
+                        .queries = _i % 2 == 0 ? many : 1,
+                        .keys = _i % 2 == 0 ? 2 : many,
+                        .d = 4,
+                        .e = 4,
+                        .params = HUSK_ATTENTION_PARAMS(0)};
     const int64_t shape[] = {1, 1, c.queries, 4};
     test_attention_fill(&c, &random, 3);
     test_release(&c.q);
@@ -259,8 +265,14 @@ START_TEST(many_positions_of_many_heads)
     const int64_t units = husk_context_traits(test_context())->compute_units;
     const int64_t heads = 32 * (units < 8 ? units : 8) + 5; // more take too long
     husk_ref_random random = {.seed = 19};
-    test_attention c = {.batch = 1, .heads = heads, .kv_heads = _i ? heads : 1, .queries = _i ? 8300 : 1,
-                        .keys = _i ? 1 : 8300, .d = 3, .e = 2, .params = HUSK_ATTENTION_PARAMS(0)};
+    test_attention c = {.batch = 1,
+                        .heads = heads,
+                        .kv_heads = _i ? heads : 1,
+                        .queries = _i ? 8300 : 1,
+                        .keys = _i ? 1 : 8300,
+                        .d = 3,
+                        .e = 2,
+                        .params = HUSK_ATTENTION_PARAMS(0)};
     test_attention_fill(&c, &random, 3);
     tensors t = make_tensors(&c, 11);
     run_all(&c, &t);

@@ -32,11 +32,11 @@ static double bound(const test_attention *c, const test_product *p)
 {
     const husk_plan *plan = husk_queue_plan(test_queue());
     const double factor = husk_plan_error_factor(plan), terms = (double)(c->keys > c->d ? c->keys : c->d);
-    const double parts = p->dtype == HUSK_F16                           ? 0x1p13
-                         : p->dtype == HUSK_BF16                        ? 0x1p16
-                         : p->precision == HUSK_PRECISION_HIGHEST       ? 0.0
-                         : p->precision == HUSK_PRECISION_MEDIUM        ? 0x1p17 + 0x1p8
-                                                                        : 3 * 0x1p8;
+    const double parts = p->dtype == HUSK_F16                     ? 0x1p13
+                         : p->dtype == HUSK_BF16                  ? 0x1p16
+                         : p->precision == HUSK_PRECISION_HIGHEST ? 0.0
+                         : p->precision == HUSK_PRECISION_MEDIUM  ? 0x1p17 + 0x1p8
+                                                                  : 3 * 0x1p8;
     ck_assert_str_eq(husk_plan_variant(plan), "matrix");
     ck_assert_msg(factor >= 4.0 + 2.0 * sqrt(terms) && factor <= parts + 4.0 + 2.0 * sqrt(3.0 * terms), "%s claims %g",
                   p->engine, factor);
@@ -101,8 +101,15 @@ END_TEST
 static test_attention of_sizes(const int64_t *sizes, int causal, float dropout, husk_dtype dtype)
 {
     husk_ref_random random = {.seed = 7};
-    test_attention c = {.dtype = dtype, .batch = 1, .heads = sizes[0], .kv_heads = sizes[1], .queries = sizes[2],
-                        .keys = sizes[3], .d = sizes[4], .e = sizes[5], .has_sums = true};
+    test_attention c = {.dtype = dtype,
+                        .batch = 1,
+                        .heads = sizes[0],
+                        .kv_heads = sizes[1],
+                        .queries = sizes[2],
+                        .keys = sizes[3],
+                        .d = sizes[4],
+                        .e = sizes[5],
+                        .has_sums = true};
     c.params = HUSK_ATTENTION_PARAMS(.causal = (husk_causal)causal, .dropout = dropout, .seed = 5);
     test_attention_fill(&c, &random, 3);
     return c;
@@ -116,10 +123,10 @@ START_TEST(large)
         int64_t sizes[6];
         int causal;
         float dropout;
-    } cases[] = {{{2, 1, 64, 96, 64, 64}, 0, 0},   {{1, 1, 40, 700, 32, 64}, 2, 0.1f}, {{1, 1, 33, 70, 64, 150}, 1, 0},
-                 {{4, 2, 1, 300, 64, 64}, 2, 0},   {{1, 1, 90, 130, 17, 65}, 1, 0.5f}, {{1, 1, 9, 40, 0, 20}, 0, 0},
-                 {{1, 1, 70, 3, 40, 8}, 2, 0},     {{1, 1, 5, 0, 40, 8}, 0, 0},
-                 {{2, 1, 5, 8500, 20, 40}, 2, 0.1f}};
+    } cases[] = {
+        {{2, 1, 64, 96, 64, 64}, 0, 0}, {{1, 1, 40, 700, 32, 64}, 2, 0.1f}, {{1, 1, 33, 70, 64, 150}, 1, 0},
+        {{4, 2, 1, 300, 64, 64}, 2, 0}, {{1, 1, 90, 130, 17, 65}, 1, 0.5f}, {{1, 1, 9, 40, 0, 20}, 0, 0},
+        {{1, 1, 70, 3, 40, 8}, 2, 0},   {{1, 1, 5, 0, 40, 8}, 0, 0},        {{2, 1, 5, 8500, 20, 40}, 2, 0.1f}};
     const test_product *p = &test_products[0];
     test_setenv("HUSK_ENGINES", p->engine);
     test_attention c = of_sizes(cases[_i].sizes, cases[_i].causal, cases[_i].dropout, p->dtype);

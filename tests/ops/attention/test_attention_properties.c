@@ -23,8 +23,7 @@ enum {
 static const int64_t key_counts[] = {1, 2, 33, 64, 700};
 enum { COUNTS = sizeof key_counts / sizeof *key_counts };
 
-static float q[HEADS * QUERIES * D], k[HEADS * MOST * D], v[HEADS * MOST * E], mask[MOST],
-    y[HEADS * QUERIES * E];
+static float q[HEADS * QUERIES * D], k[HEADS * MOST * D], v[HEADS * MOST * E], mask[MOST], y[HEADS * QUERIES * E];
 static int64_t keys;
 
 // Scores are whole numbers, at most 32, where no mask is added.
@@ -44,17 +43,14 @@ static void begin(int64_t count)
 
 static bool compute(const char *variant)
 {
-    const int64_t shapes[][4] = {{1, HEADS, QUERIES, D},
-                                 {1, HEADS, keys, D},
-                                 {1, HEADS, keys, E},
-                                 {1, 1, 1, keys},
-                                 {1, HEADS, QUERIES, E}};
+    const int64_t shapes[][4] = {
+        {1, HEADS, QUERIES, D}, {1, HEADS, keys, D}, {1, HEADS, keys, E}, {1, 1, 1, keys}, {1, HEADS, QUERIES, E}};
     const husk_attention_params params = HUSK_ATTENTION_PARAMS(.scale = 1, .variant = variant);
     test_tensor in[] = {test_input_values(4, shapes[0], q), test_input_values(4, shapes[1], k),
                         test_input_values(4, shapes[2], v), test_input_values(4, shapes[3], mask)};
     test_tensor out = test_output(HUSK_F32, 4, shapes[4], TEST_PACKED);
-    const bool ran = test_ran(husk_attention(test_queue(), &params, &in[0].tensor, &in[1].tensor,
-                                             &in[2].tensor, &in[3].tensor, &out.tensor, NULL),
+    const bool ran = test_ran(husk_attention(test_queue(), &params, &in[0].tensor, &in[1].tensor, &in[2].tensor,
+                                             &in[3].tensor, &out.tensor, NULL),
                               "attention", variant);
     if (ran) {
         test_get_values(&out, y);
@@ -94,8 +90,8 @@ START_TEST(equal_scores_give_the_mean)
                     size += fabs(value_at(i, j));
                 }
                 ck_assert_msg(fabs(y[i] - sum / (double)keys) <= most * size / (double)keys,
-                              "%s, %d keys of %g: %.9g, %.9g is right", named(variants[n]), (int)keys,
-                              (double)sizes[s], (double)y[i], sum / (double)keys);
+                              "%s, %d keys of %g: %.9g, %.9g is right", named(variants[n]), (int)keys, (double)sizes[s],
+                              (double)y[i], sum / (double)keys);
             }
         }
     }
@@ -138,9 +134,8 @@ START_TEST(nothing_leaves_the_values_range)
             if (keys == 1) // nothing is seen
                 least = greatest = 0;
             const double slack = (16 + 2 * sqrt((double)keys)) * HUSK_REF_UNIT * 32;
-            ck_assert_msg(y[i] >= least - slack && y[i] <= greatest + slack,
-                          "%s, %d keys: %.9g of values %g to %g", named(variants[n]), (int)keys, (double)y[i],
-                          least, greatest);
+            ck_assert_msg(y[i] >= least - slack && y[i] <= greatest + slack, "%s, %d keys: %.9g of values %g to %g",
+                          named(variants[n]), (int)keys, (double)y[i], least, greatest);
         }
     }
 }

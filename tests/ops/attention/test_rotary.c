@@ -170,9 +170,9 @@ typedef struct given {
 
 static void refuse(husk_status wanted, const char *argument, const given *g)
 {
-    test_refused(husk_rotary(test_silent_queue(), &g->params, g->x_or, g->positions_or, g->cosines_or, g->sines_or,
-                             g->y_or),
-                 wanted, argument);
+    test_refused(
+        husk_rotary(test_silent_queue(), &g->params, g->x_or, g->positions_or, g->cosines_or, g->sines_or, g->y_or),
+        wanted, argument);
 }
 
 START_TEST(bad_input)

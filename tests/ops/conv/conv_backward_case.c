@@ -50,12 +50,10 @@ const char *conv_backward_text(const conv_backward_case *c, char text[500])
         used += snprintf(text + used, (size_t)(500 - used),
                          " [in=%lld+%lld filter=%lld stride=%lld pad=%lld:%lld dilation=%lld out=%lld]",
                          (long long)c->in[i], (long long)c->longer[i], (long long)c->filter[i],
-                         (long long)or_one(c->params.stride[i]), (long long)c->params.pad[i],
-                         (long long)pad_end(c, i), (long long)or_one(c->params.dilation[i]),
-                         (long long)c->y[2 + i]);
-    snprintf(text + used, (size_t)(500 - used), " layouts=%d,%d,%d accumulate=%u %s%s", c->layouts[0],
-             c->layouts[1], c->layouts[2], (unsigned)c->params.accumulate, husk_dtype_name(c->dtype),
-             c->is_wide ? " to f32" : "");
+                         (long long)or_one(c->params.stride[i]), (long long)c->params.pad[i], (long long)pad_end(c, i),
+                         (long long)or_one(c->params.dilation[i]), (long long)c->y[2 + i]);
+    snprintf(text + used, (size_t)(500 - used), " layouts=%d,%d,%d accumulate=%u %s%s", c->layouts[0], c->layouts[1],
+             c->layouts[2], (unsigned)c->params.accumulate, husk_dtype_name(c->dtype), c->is_wide ? " to f32" : "");
     return text;
 }
 
@@ -64,13 +62,12 @@ static void draw_space(husk_ref_random *random, conv_backward_case *c)
     static const int64_t limits[] = {0, 200, 36, 9};
     for (int32_t i = 0; i < c->space; ++i) {
         c->in[i] = test_pick_size(random, c->space == 3 ? 4 : 16, limits[c->space]);
-        c->filter[i] = c->space == 1 ? TEST_PICK(random, 1, 2, 3, 5, 9, 31)
-                                     : TEST_PICK(random, 1, 1, 2, 3, 3, 3, 4, 5, 7);
+        c->filter[i] =
+            c->space == 1 ? TEST_PICK(random, 1, 2, 3, 5, 9, 31) : TEST_PICK(random, 1, 1, 2, 3, 3, 3, 4, 5, 7);
         c->params.stride[i] = TEST_PICK(random, 0, 1, 1, 2, 2, 3, 4);
         c->params.dilation[i] = TEST_PICK(random, 0, 1, 1, 1, 2, 3);
         c->params.pad[i] = test_one_in(random, 2) ? 0 : husk_ref_random_below(random, c->filter[i] + 2);
-        c->params.pad_end_extra[i] =
-            test_one_in(random, 2) ? 0 : TEST_PICK(random, 0, 1, 2, 4) - c->params.pad[i];
+        c->params.pad_end_extra[i] = test_one_in(random, 2) ? 0 : TEST_PICK(random, 0, 1, 2, 4) - c->params.pad[i];
     }
 }
 
@@ -89,7 +86,7 @@ conv_backward_case conv_backward_draw(husk_ref_random *random, double most_produ
         }
         draw_space(random, &c);
         for (int i = 0; i < 3; ++i)
-            c.layouts[i] = test_one_in(random, 2) ? TEST_PACKED
+            c.layouts[i] = test_one_in(random, 2)   ? TEST_PACKED
                            : test_one_in(random, 2) ? TEST_CHANNELS_LAST
                                                     : test_pick_layout(random);
         c.params.accumulate = test_one_in(random, 3) ? HUSK_ACCUMULATE_ALL : 0;
@@ -111,8 +108,8 @@ conv_backward_case conv_backward_draw_meeting(husk_ref_random *random, double mo
         for (int32_t i = 0; i < c.space; ++i) {
             bool here = false;
             for (int64_t o = 0; o < c.y[2 + i]; ++o) {
-                const int64_t at = o * or_one(c.params.stride[i]) - c.params.pad[i] +
-                                   c.filter[i] / 2 * or_one(c.params.dilation[i]);
+                const int64_t at =
+                    o * or_one(c.params.stride[i]) - c.params.pad[i] + c.filter[i] / 2 * or_one(c.params.dilation[i]);
                 here = here || (at >= 0 && at < c.in[i]);
             }
             meets = meets && here;

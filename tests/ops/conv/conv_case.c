@@ -17,19 +17,16 @@ static int64_t pad_end(const conv_case *c, int32_t i)
 const char *conv_case_text(const conv_case *c, conv_way way, char text[400])
 {
     static const char *const ways[] = {"call", "call packed", "plan", "plan packed"};
-    int used =
-        snprintf(text, 400, "seed=%llu n=%lld g=%lld c=%lld k=%lld", (unsigned long long)c->seed,
-                 (long long)c->batch, (long long)c->groups, (long long)c->channels, (long long)c->filters);
+    int used = snprintf(text, 400, "seed=%llu n=%lld g=%lld c=%lld k=%lld", (unsigned long long)c->seed,
+                        (long long)c->batch, (long long)c->groups, (long long)c->channels, (long long)c->filters);
     for (int32_t i = 0; i < c->space; ++i)
         used += snprintf(text + used, (size_t)(400 - used),
-                         " [in=%lld filter=%lld stride=%lld pad=%lld:%lld dilation=%lld]",
-                         (long long)c->in[i], (long long)c->filter[i], (long long)or_one(c->params.stride[i]),
-                         (long long)c->params.pad[i], (long long)pad_end(c, i),
-                         (long long)or_one(c->params.dilation[i]));
-    snprintf(text + used, (size_t)(400 - used), " bias=%d act=%s layouts=%d,%d,%d amid_nan=%d %s%s%s %s",
-             c->has_bias, husk_act_name(c->params.activation), c->x_layout, c->w_layout, c->y_layout,
-             c->amid_nan, husk_dtype_name(c->dtype), c->y_is_wide ? " y=f32" : "", c->bias_is_wide ? " bias=f32" : "",
-             ways[way]);
+                         " [in=%lld filter=%lld stride=%lld pad=%lld:%lld dilation=%lld]", (long long)c->in[i],
+                         (long long)c->filter[i], (long long)or_one(c->params.stride[i]), (long long)c->params.pad[i],
+                         (long long)pad_end(c, i), (long long)or_one(c->params.dilation[i]));
+    snprintf(text + used, (size_t)(400 - used), " bias=%d act=%s layouts=%d,%d,%d amid_nan=%d %s%s%s %s", c->has_bias,
+             husk_act_name(c->params.activation), c->x_layout, c->w_layout, c->y_layout, c->amid_nan,
+             husk_dtype_name(c->dtype), c->y_is_wide ? " y=f32" : "", c->bias_is_wide ? " bias=f32" : "", ways[way]);
     return text;
 }
 
@@ -96,8 +93,8 @@ husk_plan *conv_plan(const conv_case *c, const conv_tensors *t, const char *vari
 {
     husk_plan *plan = NULL;
     husk_error error = {0};
-    husk_status status = husk_conv_plan_create(test_context(), &t->params, &t->x.tensor, &t->w.tensor,
-                                               conv_bias(c, t), &t->y.tensor, &plan, &error);
+    husk_status status = husk_conv_plan_create(test_context(), &t->params, &t->x.tensor, &t->w.tensor, conv_bias(c, t),
+                                               &t->y.tensor, &plan, &error);
     if (!test_ran_error(status, &error, "conv", variant))
         ck_assert_ptr_null(plan);
     return plan;

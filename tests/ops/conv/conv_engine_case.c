@@ -44,8 +44,8 @@ bool conv_engine_forward(conv_backward_case *c, const test_product *p, const cha
     test_tensor w = test_input_of(c->dtype, rank, c->w, c->layouts[1], c->seed + 1, 1.0f);
     test_tensor bias = test_input_of(c->dtype, 1, &c->y[1], TEST_PACKED, c->seed + 2, 1.0f);
     test_tensor y = test_output(c->is_wide ? HUSK_F32 : c->dtype, rank, c->y, c->layouts[2]);
-    const bool ran = test_ran(husk_conv(test_queue(), &params, &x.tensor, &w.tensor, &bias.tensor, &y.tensor),
-                              "conv", variant);
+    const bool ran =
+        test_ran(husk_conv(test_queue(), &params, &x.tensor, &w.tensor, &bias.tensor, &y.tensor), "conv", variant);
     if (ran) {
         husk_ref_conv op = {.params = &params,
                             .x = &x.array,

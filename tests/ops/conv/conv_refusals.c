@@ -340,8 +340,7 @@ START_TEST(packed_weights_of_something_else_are_refused)
     two.filters = 4;
     conv_make(&good, "implicit_gemm", &t);
     conv_make(&two, "implicit_gemm", &wide);
-    husk_plan *plan = conv_plan(&good, &t, "implicit_gemm"),
-              *wide_plan = conv_plan(&two, &wide, "implicit_gemm");
+    husk_plan *plan = conv_plan(&good, &t, "implicit_gemm"), *wide_plan = conv_plan(&two, &wide, "implicit_gemm");
     t.params.variant = "tiled";
     husk_plan *tiled = conv_plan(&good, &t, "tiled");
     husk_packed *packed = conv_pack(plan, &t), *wide_packed = conv_pack(wide_plan, &wide);
@@ -379,8 +378,7 @@ START_TEST(packed_weights_of_something_else_are_refused)
     test_ok_error(husk_context_create(NULL, NULL, &elsewhere, &error), &error);
     test_ok_error(husk_queue_create(elsewhere, NULL, &far, &error), &error);
     t.params.variant = "implicit_gemm";
-    test_ok_error(husk_conv_plan_create(elsewhere, &t.params, x, &t.w.tensor, bias, y, &far_plan, &error),
-                  &error);
+    test_ok_error(husk_conv_plan_create(elsewhere, &t.params, x, &t.w.tensor, bias, y, &far_plan, &error), &error);
     ck_assert_int_eq(husk_conv_plan_run(far_plan, far, x, &w, bias, y), HUSK_INVALID_ARGUMENT);
     ck_assert_ptr_nonnull(strstr(husk_queue_error(far)->text, "w:"));
     husk_plan_release(far_plan);

@@ -39,13 +39,12 @@ static void draw_space(husk_ref_random *random, conv_case *c)
     static const int64_t limits[] = {0, 300, 40, 10};
     for (int32_t i = 0; i < c->space; ++i) {
         c->in[i] = test_pick_size(random, c->space == 3 ? 4 : 16, limits[c->space]);
-        c->filter[i] = c->space == 1 ? TEST_PICK(random, 1, 2, 3, 5, 9, 31)
-                                     : TEST_PICK(random, 1, 1, 2, 3, 3, 3, 4, 5, 7);
+        c->filter[i] =
+            c->space == 1 ? TEST_PICK(random, 1, 2, 3, 5, 9, 31) : TEST_PICK(random, 1, 1, 2, 3, 3, 3, 4, 5, 7);
         c->params.stride[i] = TEST_PICK(random, 0, 1, 1, 2, 2, 3, 5);
         c->params.dilation[i] = TEST_PICK(random, 0, 1, 1, 1, 2, 3);
         c->params.pad[i] = test_one_in(random, 2) ? 0 : husk_ref_random_below(random, c->filter[i] + 2);
-        c->params.pad_end_extra[i] =
-            test_one_in(random, 2) ? 0 : TEST_PICK(random, 0, 1, 2, 4) - c->params.pad[i];
+        c->params.pad_end_extra[i] = test_one_in(random, 2) ? 0 : TEST_PICK(random, 0, 1, 2, 4) - c->params.pad[i];
     }
 }
 
@@ -531,8 +530,8 @@ START_TEST(ten_runs_are_bitwise_equal)
     for (size_t v = 0; (variant = husk_op_variant("conv", v)); ++v) {
         if (needs_engine(variant))
             continue;
-        conv_case c = plain_case(strstr(variant, "depthwise") ? 1 : 40, strstr(variant, "depthwise") ? 1 : 30,
-                                 30, 3, 1);
+        conv_case c =
+            plain_case(strstr(variant, "depthwise") ? 1 : 40, strstr(variant, "depthwise") ? 1 : 30, 30, 3, 1);
         c.groups = strstr(variant, "depthwise") ? 40 : 1;
         conv_tensors t;
         conv_make(&c, variant, &t);
@@ -585,9 +584,9 @@ START_TEST(named_variant_is_taken)
     t.params.workspace_limit = 1; // not even the packing of weights
     plan = NULL;
     husk_error error = {0};
-    ck_assert_int_eq(husk_conv_plan_create(test_context(), &t.params, &t.x.tensor, &t.w.tensor, NULL,
-                                           &t.y.tensor, &plan, &error),
-                     HUSK_UNSUPPORTED);
+    ck_assert_int_eq(
+        husk_conv_plan_create(test_context(), &t.params, &t.x.tensor, &t.w.tensor, NULL, &t.y.tensor, &plan, &error),
+        HUSK_UNSUPPORTED);
     conv_release(&t);
 }
 END_TEST
@@ -596,9 +595,9 @@ static husk_plan *plan_elsewhere(husk_context *context, const conv_tensors *t)
 {
     husk_plan *plan = NULL;
     husk_error error = {0};
-    test_ok_error(husk_conv_plan_create(context, &t->params, &t->x.tensor, &t->w.tensor, NULL, &t->y.tensor,
-                                        &plan, &error),
-                  &error);
+    test_ok_error(
+        husk_conv_plan_create(context, &t->params, &t->x.tensor, &t->w.tensor, NULL, &t->y.tensor, &plan, &error),
+        &error);
     return plan;
 }
 
@@ -689,7 +688,8 @@ START_TEST(many_taps_of_a_large_plane)
     const husk_tensor y = husk_tensor_make(memory[2], HUSK_BF16, 4, (const int64_t[]){1, 1, H, W});
     const husk_conv_params params = HUSK_CONV_PARAMS(.pad = {FILTER_H / 2, FILTER_W / 2});
     test_ok(husk_conv(test_queue(), &params, &x, &w, NULL, &y));
-    static const int64_t places[][3] = {{H / 2, W / 2, FILTER_H * FILTER_W}, {H - 8, W - 9, FILTER_H * FILTER_W},
+    static const int64_t places[][3] = {{H / 2, W / 2, FILTER_H * FILTER_W},
+                                        {H - 8, W - 9, FILTER_H * FILTER_W},
                                         {0, 0, (FILTER_H / 2 + 1) * (FILTER_W / 2 + 1)},
                                         {H - 1, W - 1, (FILTER_H / 2 + 1) * (FILTER_W / 2 + 1)}};
     for (size_t i = 0; i < sizeof places / sizeof *places; ++i) {
@@ -711,8 +711,7 @@ END_TEST
 int main(void)
 {
     Suite *suite = suite_create("conv");
-    TCase *generated = tcase_create("generated"), *edges = tcase_create("edges"),
-          *rules = tcase_create("rules");
+    TCase *generated = tcase_create("generated"), *edges = tcase_create("edges"), *rules = tcase_create("rules");
     tcase_set_timeout(generated, 600);
     tcase_set_timeout(edges, 600);
     tcase_set_timeout(rules, 600);

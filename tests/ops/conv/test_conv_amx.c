@@ -12,12 +12,9 @@
 #include "support/environment.h"
 
 static const test_product products[] = {
-    {"amx", HUSK_BF16, HUSK_PRECISION_HIGHEST, 0},
-    {"amx", HUSK_F32, HUSK_PRECISION_HIGH, 0},
-    {"amx", HUSK_F32, HUSK_PRECISION_MEDIUM, 0},
-    {"soft_amx", HUSK_BF16, HUSK_PRECISION_HIGHEST, 0},
-    {"soft_amx", HUSK_F32, HUSK_PRECISION_HIGH, 0},
-    {"soft_amx", HUSK_F32, HUSK_PRECISION_MEDIUM, 0},
+    {"amx", HUSK_BF16, HUSK_PRECISION_HIGHEST, 0},  {"amx", HUSK_F32, HUSK_PRECISION_HIGH, 0},
+    {"amx", HUSK_F32, HUSK_PRECISION_MEDIUM, 0},    {"soft_amx", HUSK_BF16, HUSK_PRECISION_HIGHEST, 0},
+    {"soft_amx", HUSK_F32, HUSK_PRECISION_HIGH, 0}, {"soft_amx", HUSK_F32, HUSK_PRECISION_MEDIUM, 0},
 };
 enum { PRODUCTS = sizeof products / sizeof *products, IN_DEFAULT = 1, EACH = 60 };
 
@@ -47,9 +44,10 @@ START_TEST(every_product_is_within_its_bound)
     for (int i = 0; i < EACH; ++i) {
         conv_backward_case c = conv_backward_draw(&random, test_is_long() ? 2e6 : 3e5, false);
         c.is_wide = p->dtype != HUSK_F32 && i % 3 == 0;
-        ran += run(&c, p, i, i % 7 == 0 && test_is_long() ? HUSK_ACT_GELU
-                             : i % 2                      ? HUSK_ACT_LEAKY_RELU
-                                                          : HUSK_ACT_NONE);
+        ran += run(&c, p, i,
+                   i % 7 == 0 && test_is_long() ? HUSK_ACT_GELU
+                   : i % 2                      ? HUSK_ACT_LEAKY_RELU
+                                                : HUSK_ACT_NONE);
     }
     ck_assert_msg(ran == 0 || ran > EACH / 2, "%s refuses too much", p->engine);
     test_restore_environment();
@@ -127,8 +125,8 @@ START_TEST(packed_weights_have_a_form)
     }
     for (int i = 0; i < 2 && plans[0] && plans[1]; ++i) {
         const husk_tensor own = husk_packed_tensor(packed[i]), other = husk_packed_tensor(packed[1 - i]);
-        husk_ref_conv op = {.params = &params, .x = &x[i].array, .w = &w.array,
-                            .error_factor = husk_plan_error_factor(plans[i])};
+        husk_ref_conv op = {
+            .params = &params, .x = &x[i].array, .w = &w.array, .error_factor = husk_plan_error_factor(plans[i])};
         husk_ref_report report = {0};
         ck_assert_int_eq(husk_conv_plan_run(plans[i], test_queue(), &x[i].tensor, &other, NULL, &y[i].tensor),
                          HUSK_INVALID_ARGUMENT);

@@ -173,7 +173,7 @@ END_TEST
 
 START_TEST(larger_ones)
 {
-    static const int64_t numbers[][6] = {{64, 64, 14, 3, 1, 1},   {32, 64, 28, 3, 1, 2}, {3, 32, 33, 7, 3, 2},
+    static const int64_t numbers[][6] = {{64, 64, 14, 3, 1, 1},  {32, 64, 28, 3, 1, 2}, {3, 32, 33, 7, 3, 2},
                                          {64, 128, 14, 1, 0, 2}, {48, 40, 17, 5, 2, 1}, {16, 16, 40, 3, 1, 1},
                                          {3, 20, 32, 16, 0, 16}, {2, 5, 40, 4, 1, 9}};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; ++i) {
@@ -202,14 +202,11 @@ END_TEST
 START_TEST(strips)
 {
     static const int64_t numbers[][7] = {// batch, groups, height, width, filter, pad, stride
-                                         {4, 5, 7, 7, 3, 1, 1},    {3, 2, 9, 8, 3, 1, 1},
-                                         {2, 3, 7, 4, 5, 2, 1},    {1, 7, 14, 14, 3, 1, 1},
-                                         {2, 3, 3, 9, 3, 2, 1},    {3, 3, 8, 6, 3, 4, 1},
-                                         {1, 2, 3, 550, 3, 1, 1},  {2, 3, 15, 33, 5, 2, 2},
-                                         {3, 2, 7, 7, 3, 1, 2},    {2, 2, 14, 14, 3, 0, 2},
-                                         {1, 2, 5, 1050, 5, 1, 2}, {2, 2, 6, 17, 5, 7, 2},
-                                         {3, 3, 13, 16, 3, 1, 2},  {2, 5, 30, 31, 5, 3, 2},
-                                         {1, 3, 28, 40, 5, 2, 1}};
+                                         {4, 5, 7, 7, 3, 1, 1},   {3, 2, 9, 8, 3, 1, 1},    {2, 3, 7, 4, 5, 2, 1},
+                                         {1, 7, 14, 14, 3, 1, 1}, {2, 3, 3, 9, 3, 2, 1},    {3, 3, 8, 6, 3, 4, 1},
+                                         {1, 2, 3, 550, 3, 1, 1}, {2, 3, 15, 33, 5, 2, 2},  {3, 2, 7, 7, 3, 1, 2},
+                                         {2, 2, 14, 14, 3, 0, 2}, {1, 2, 5, 1050, 5, 1, 2}, {2, 2, 6, 17, 5, 7, 2},
+                                         {3, 3, 13, 16, 3, 1, 2}, {2, 5, 30, 31, 5, 3, 2},  {1, 3, 28, 40, 5, 2, 1}};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; ++i)
         for (int form = 0; form < 3; ++form) {
             const int64_t *n = numbers[i];
@@ -399,8 +396,7 @@ END_TEST
 
 START_TEST(ten_runs_are_bitwise_equal)
 {
-    conv_backward_case cases[] = {conv_backward_plain(20, 30, 25, 3, 1, 1),
-                                  conv_backward_plain(20, 30, 25, 3, 1, 2),
+    conv_backward_case cases[] = {conv_backward_plain(20, 30, 25, 3, 1, 1), conv_backward_plain(20, 30, 25, 3, 1, 2),
                                   conv_backward_plain(1, 1, 30, 3, 1, 2)};
     cases[2].groups = 20;
     conv_backward_resolve(&cases[2]);

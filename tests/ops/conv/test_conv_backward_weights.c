@@ -278,12 +278,11 @@ END_TEST
 // Tiles in regions, slices and blocks; channels and filters that fill vectors in part; images that end amid a block.
 START_TEST(winograd_tiles)
 {
-    static const int64_t numbers[][7] = {// batch, groups, channels, filters, height, width, pad
-                                         {5, 1, 33, 18, 7, 7, 1},   {1, 1, 17, 5, 6, 270, 1},  {3, 2, 9, 40, 14, 13, 0},
-                                         {2, 1, 20, 70, 40, 40, 1}, {60, 1, 1, 1000, 3, 3, 0},
-                                         {1, 1, 1, 3, 190, 190, 1},
-                                         {1, 1, 70, 8, 5, 2, 3},    {2, 3, 4, 4, 9, 4, 2},
-                                         {9, 1, 4, 4, 30, 30, 1}};
+    static const int64_t numbers[][7] = {
+                                         // batch, groups, channels, filters, height, width, pad
+        {5, 1, 33, 18, 7, 7, 1},   {1, 1, 17, 5, 6, 270, 1},  {3, 2, 9, 40, 14, 13, 0},
+        {2, 1, 20, 70, 40, 40, 1}, {60, 1, 1, 1000, 3, 3, 0}, {1, 1, 1, 3, 190, 190, 1},
+        {1, 1, 70, 8, 5, 2, 3},    {2, 3, 4, 4, 9, 4, 2},     {9, 1, 4, 4, 30, 30, 1}};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; ++i) {
         const int64_t *n = numbers[i];
         conv_backward_case c = conv_backward_plain(n[2], n[3], n[4], 3, n[6], 1);
@@ -305,13 +304,12 @@ END_TEST
 // One channel a group: bands of rows and parts of rows, remainders of strides, taps at a time and their ends.
 START_TEST(bands_and_taps)
 {
-    static const int64_t numbers[][8] = {// batch, groups, filters, height, width, filter, pad, stride
-                                         {2, 5, 1, 90, 113, 3, 1, 1}, {1, 3, 2, 70, 300, 3, 1, 2},
-                                         {2, 2, 1, 3, 6000, 3, 1, 1}, {1, 17, 1, 14, 14, 5, 2, 1},
-                                         {3, 33, 1, 7, 7, 3, 1, 1},   {1, 2, 1, 40, 41, 7, 3, 1},
-                                         {1, 2, 1, 50, 49, 15, 7, 2}, {2, 4, 3, 31, 37, 4, 0, 3},
-                                         {1, 3, 1, 9, 9000, 1, 0, 1}, {1, 2, 1, 12, 12, 11, 5, 4},
-                                         {1, 4, 1, 8, 8, 2, 3, 5},    {2, 9, 1, 17, 65, 3, 0, 7}};
+    static const int64_t numbers[][8] = {
+                                         // batch, groups, filters, height, width, filter, pad, stride
+        {2, 5, 1, 90, 113, 3, 1, 1}, {1, 3, 2, 70, 300, 3, 1, 2}, {2, 2, 1, 3, 6000, 3, 1, 1},
+        {1, 17, 1, 14, 14, 5, 2, 1}, {3, 33, 1, 7, 7, 3, 1, 1},   {1, 2, 1, 40, 41, 7, 3, 1},
+        {1, 2, 1, 50, 49, 15, 7, 2}, {2, 4, 3, 31, 37, 4, 0, 3},  {1, 3, 1, 9, 9000, 1, 0, 1},
+        {1, 2, 1, 12, 12, 11, 5, 4}, {1, 4, 1, 8, 8, 2, 3, 5},    {2, 9, 1, 17, 65, 3, 0, 7}};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; ++i) {
         const int64_t *n = numbers[i];
         conv_backward_case c = conv_backward_plain(1, n[2], n[3], n[5], n[6], n[7]);
@@ -362,13 +360,11 @@ END_TEST
 // strips than have masks, padding beyond the filter, rows of dy that no row of x meets.
 START_TEST(strips)
 {
-    static const int64_t numbers[][8] = {// batch, groups, filters, height, width, filter, pad, stride
-                                         {4, 5, 1, 7, 7, 3, 1, 1},   {3, 2, 2, 9, 8, 3, 1, 1},
-                                         {2, 3, 1, 7, 4, 5, 2, 1},   {1, 7, 1, 14, 14, 3, 1, 1},
-                                         {2, 3, 1, 3, 9, 3, 2, 1},   {3, 3, 1, 8, 6, 3, 4, 1},
-                                         {1, 2, 1, 3, 550, 3, 1, 1}, {2, 3, 1, 15, 33, 5, 2, 2},
-                                         {3, 2, 1, 7, 7, 3, 1, 2},   {2, 2, 3, 14, 14, 3, 0, 2},
-                                         {1, 2, 1, 5, 530, 5, 1, 2}, {2, 2, 1, 6, 17, 5, 7, 2}};
+    static const int64_t numbers[][8] = {
+                                         // batch, groups, filters, height, width, filter, pad, stride
+        {4, 5, 1, 7, 7, 3, 1, 1}, {3, 2, 2, 9, 8, 3, 1, 1},   {2, 3, 1, 7, 4, 5, 2, 1},   {1, 7, 1, 14, 14, 3, 1, 1},
+        {2, 3, 1, 3, 9, 3, 2, 1}, {3, 3, 1, 8, 6, 3, 4, 1},   {1, 2, 1, 3, 550, 3, 1, 1}, {2, 3, 1, 15, 33, 5, 2, 2},
+        {3, 2, 1, 7, 7, 3, 1, 2}, {2, 2, 3, 14, 14, 3, 0, 2}, {1, 2, 1, 5, 530, 5, 1, 2}, {2, 2, 1, 6, 17, 5, 7, 2}};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; ++i)
         for (int form = 0; form < 3; ++form) {
             const int64_t *n = numbers[i];

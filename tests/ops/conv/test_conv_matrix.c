@@ -28,9 +28,8 @@ static bool by_data(conv_backward_case *c, const test_product *p, const char *va
     test_tensor w = test_input_of(c->dtype, rank, c->w, c->layouts[1], c->seed, 1.0f);
     test_tensor dy = test_input_of(c->dtype, rank, c->y, c->layouts[2], c->seed + 1, 1.0f);
     test_tensor dx = gradient_of(c, c->x, c->layouts[0]);
-    const bool ran =
-        test_ran(husk_conv_backward_data(test_queue(), &params, &w.tensor, &dy.tensor, &dx.tensor),
-                 "conv_backward_data", variant);
+    const bool ran = test_ran(husk_conv_backward_data(test_queue(), &params, &w.tensor, &dy.tensor, &dx.tensor),
+                              "conv_backward_data", variant);
     if (ran) {
         husk_ref_conv_backward_data op = {.params = &params,
                                           .w = &w.array,
@@ -95,9 +94,9 @@ START_TEST(every_product_is_within_its_bound)
         c.dtype = p->dtype;
         c.is_wide = p->dtype != HUSK_F32 && i % 3 == 0;
         ran += conv_engine_forward(&c, p, variant,
-                       i == 4 && has_all ? HUSK_ACT_GELU
-                       : i % 2           ? HUSK_ACT_LEAKY_RELU
-                                         : HUSK_ACT_NONE);
+                                   i == 4 && has_all ? HUSK_ACT_GELU
+                                   : i % 2           ? HUSK_ACT_LEAKY_RELU
+                                                     : HUSK_ACT_NONE);
         if (test_is_long()) {
             data += by_data(&c, p, variant);
             weights += by_weights(&c, p, variant);
@@ -106,8 +105,8 @@ START_TEST(every_product_is_within_its_bound)
     ck_assert_msg(!test_is_long() || (data > EACH / 2 && weights > EACH / 2) ||
                       husk_context_traits(test_context())->work_group < 128,
                   "%s refuses too many gradients", p->engine);
-    ck_assert_msg(ran > EACH / 2 || husk_context_traits(test_context())->work_group < 128,
-                  "%s refuses too much", p->engine);
+    ck_assert_msg(ran > EACH / 2 || husk_context_traits(test_context())->work_group < 128, "%s refuses too much",
+                  p->engine);
     test_restore_environment();
 }
 END_TEST
@@ -216,14 +215,14 @@ START_TEST(packed_weights_serve_every_precision)
         husk_conv_params params = c.params;
         params.precision = precisions[i];
         params.variant = "matrix:32x32";
-        test_ok_error(husk_conv_plan_create(test_context(), &params, &x.tensor, &w.tensor, NULL, &y.tensor, &plans[i],
-                                            &error),
-                      &error);
+        test_ok_error(
+            husk_conv_plan_create(test_context(), &params, &x.tensor, &w.tensor, NULL, &y.tensor, &plans[i], &error),
+            &error);
         if (i == 0)
             test_ok(husk_conv_plan_pack(plans[0], test_queue(), &w.tensor, &packed));
         const husk_tensor packed_w = husk_packed_tensor(packed);
-        husk_ref_conv op = {.params = &params, .x = &x.array, .w = &w.array,
-                            .error_factor = husk_plan_error_factor(plans[i])};
+        husk_ref_conv op = {
+            .params = &params, .x = &x.array, .w = &w.array, .error_factor = husk_plan_error_factor(plans[i])};
         husk_ref_report report = {0};
         test_restore(&y);
         test_ok(husk_conv_plan_run(plans[i], test_queue(), &x.tensor, &packed_w, NULL, &y.tensor));
@@ -254,14 +253,12 @@ START_TEST(the_engine_has_to_be_for_it)
     test_tensor x = test_input(4, c.x, TEST_PACKED, 5, 1.0f), w = test_input(4, c.w, TEST_PACKED, 6, 1.0f);
     test_tensor y = test_output(HUSK_F32, 4, c.y, TEST_PACKED);
     params.precision = HUSK_PRECISION_DEFAULT; // which is highest in this context
-    ck_assert_int_eq(husk_conv(test_queue(), &params, &x.tensor, &w.tensor, NULL, &y.tensor),
-                     HUSK_UNSUPPORTED);
+    ck_assert_int_eq(husk_conv(test_queue(), &params, &x.tensor, &w.tensor, NULL, &y.tensor), HUSK_UNSUPPORTED);
     ck_assert_ptr_nonnull(strstr(husk_queue_error(test_queue())->text, "no matrix engine"));
     params.precision = HUSK_PRECISION_HIGH;
     test_ok(husk_conv(test_queue(), &params, &x.tensor, &w.tensor, NULL, &y.tensor));
     params.precision = (husk_precision)4;
-    ck_assert_int_eq(husk_conv(test_queue(), &params, &x.tensor, &w.tensor, NULL, &y.tensor),
-                     HUSK_INVALID_ARGUMENT);
+    ck_assert_int_eq(husk_conv(test_queue(), &params, &x.tensor, &w.tensor, NULL, &y.tensor), HUSK_INVALID_ARGUMENT);
     ck_assert_ptr_nonnull(strstr(husk_queue_error(test_queue())->text, "precision"));
     test_release(&x);
     test_release(&w);

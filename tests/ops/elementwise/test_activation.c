@@ -28,8 +28,7 @@ static void run_all(const husk_activation_params *wanted, test_tensor *x, test_t
     for (int v = 0; v < VARIANTS; v++) {
         params.variant = variants[v];
         test_restore(y);
-        if (!test_ran(husk_activation(test_queue(), &params, &x->tensor, &y->tensor), "activation",
-                      variants[v]))
+        if (!test_ran(husk_activation(test_queue(), &params, &x->tensor, &y->tensor), "activation", variants[v]))
             continue;
         test_fetch(y);
         husk_ref_report report = {0};
@@ -52,9 +51,8 @@ START_TEST(kinds_and_layouts)
         if (test_one_in(&random, 2))
             params.slope = 0.25f;
         const bool is_amid_nan = test_one_in(&random, 2);
-        test_tensor x =
-            (is_amid_nan ? test_input_amid_nan : test_input)(rank, shape, test_pick_layout(&random),
-                                                             (uint64_t)round, 8.0f);
+        test_tensor x = (is_amid_nan ? test_input_amid_nan : test_input)(rank, shape, test_pick_layout(&random),
+                                                                         (uint64_t)round, 8.0f);
         test_tensor y = test_output(HUSK_F32, rank, shape, test_pick_layout(&random));
         run_all(&params, &x, &y);
         test_release(&x);
@@ -84,11 +82,9 @@ START_TEST(in_place)
     for (int v = 0; v < VARIANTS; v++) {
         for (int l = 0; l < 4; l++) {
             test_tensor y = test_inout(3, shape, layouts[l], 5, 6.0f);
-            husk_activation_params params =
-                HUSK_ACTIVATION_PARAMS(.activation = (husk_act)_i, .variant = variants[v]);
+            husk_activation_params params = HUSK_ACTIVATION_PARAMS(.activation = (husk_act)_i, .variant = variants[v]);
             husk_ref_activation op = {.params = &params, .x = &y.before};
-            if (test_ran(husk_activation(test_queue(), &params, &y.tensor, &y.tensor), "activation",
-                         variants[v])) {
+            if (test_ran(husk_activation(test_queue(), &params, &y.tensor, &y.tensor), "activation", variants[v])) {
                 test_fetch(&y);
                 husk_ref_report report = {0};
                 check(&op, &y.array, &report);
@@ -205,8 +201,8 @@ START_TEST(the_check_sees_mistakes)
 }
 END_TEST
 
-static void refuse(husk_status wanted, const char *argument, const husk_activation_params *params,
-                   const husk_tensor *x, const husk_tensor *y)
+static void refuse(husk_status wanted, const char *argument, const husk_activation_params *params, const husk_tensor *x,
+                   const husk_tensor *y)
 {
     test_refused(husk_activation(test_silent_queue(), params, x, y), wanted, argument);
 }

@@ -187,17 +187,14 @@ START_TEST(in_place)
     const int64_t shape[] = {5, 37, 11};
     for (int v = 0; v < VARIANTS; v++) {
         for (int l = 0; l < 8; l++) {
-            husk_activation_params params =
-                HUSK_ACTIVATION_PARAMS(.activation = (husk_act)_i, .variant = variants[v]);
+            husk_activation_params params = HUSK_ACTIVATION_PARAMS(.activation = (husk_act)_i, .variant = variants[v]);
             const bool is_dy = l % 2; // dx is dy, or x
             test_tensor dx = test_inout(3, shape, layouts[l / 2], 5, 6.0f);
             test_tensor other = test_input(3, shape, TEST_PACKED, 6, 6.0f);
-            husk_ref_activation_backward op = {.params = &params,
-                                               .x = is_dy ? &other.array : &dx.before,
-                                               .dy = is_dy ? &dx.before : &other.array};
+            husk_ref_activation_backward op = {
+                .params = &params, .x = is_dy ? &other.array : &dx.before, .dy = is_dy ? &dx.before : &other.array};
             const husk_tensor *x = is_dy ? &other.tensor : &dx.tensor, *dy = is_dy ? &dx.tensor : &other.tensor;
-            if (test_ran(husk_activation_backward(test_queue(), &params, x, NULL, dy, &dx.tensor), name,
-                         variants[v])) {
+            if (test_ran(husk_activation_backward(test_queue(), &params, x, NULL, dy, &dx.tensor), name, variants[v])) {
                 test_fetch(&dx);
                 husk_ref_report report = {0};
                 check(&op, &dx.array, &report);
@@ -212,10 +209,10 @@ END_TEST
 
 START_TEST(special_values)
 {
-    static const double values[] = {NAN,  INFINITY, -INFINITY, 0.0,   -0.0,   1e30,   -1e30, 3.4e38, -3.4e38, 87.0,
-                                    -87.0, 88.0,    -88.0,     88.5,  -88.5,  89.0,   -89.0, 104.0,  -104.0,  1e-30,
-                                    -1e-30, 31.0,   -31.0,     33.0,  -33.0,  127.0,  -129.0, 9.0,   -9.0,    3.92,
-                                    -3.92, 6.0,     5.5,       13.0,  -13.0,  1e-3,   -1e-3};
+    static const double values[] = {NAN,    INFINITY, -INFINITY, 0.0,  -0.0,  1e30,  -1e30,  3.4e38, -3.4e38, 87.0,
+                                    -87.0,  88.0,     -88.0,     88.5, -88.5, 89.0,  -89.0,  104.0,  -104.0,  1e-30,
+                                    -1e-30, 31.0,     -31.0,     33.0, -33.0, 127.0, -129.0, 9.0,    -9.0,    3.92,
+                                    -3.92,  6.0,      5.5,       13.0, -13.0, 1e-3,  -1e-3};
     enum { COUNT = sizeof(values) / sizeof(values[0]) };
     static const test_layout layouts[4] = {TEST_PADDED, TEST_PACKED, TEST_PACKED, TEST_PACKED};
     const int64_t shape[] = {3, COUNT};
@@ -302,8 +299,8 @@ END_TEST
 
 // ---- bad input ----
 
-static void refuse(husk_status wanted, const char *argument, const husk_activation_params *params,
-                   const husk_tensor *x, const husk_tensor *y, const husk_tensor *dy, const husk_tensor *dx)
+static void refuse(husk_status wanted, const char *argument, const husk_activation_params *params, const husk_tensor *x,
+                   const husk_tensor *y, const husk_tensor *dy, const husk_tensor *dx)
 {
     test_refused(husk_activation_backward(test_silent_queue(), params, x, y, dy, dx), wanted, argument);
 }

@@ -30,11 +30,10 @@ static void setup(void)
 static bool compute(husk_act act, const char *variant)
 {
     const int64_t shape[] = {COUNT};
-    const husk_activation_params params =
-        HUSK_ACTIVATION_PARAMS(.activation = act, .slope = SLOPE, .variant = variant);
+    const husk_activation_params params = HUSK_ACTIVATION_PARAMS(.activation = act, .slope = SLOPE, .variant = variant);
     test_tensor input = test_input_values(1, shape, x), output = test_output(HUSK_F32, 1, shape, TEST_PACKED);
-    const bool ran = test_ran(husk_activation(test_queue(), &params, &input.tensor, &output.tensor),
-                              "activation", variant);
+    const bool ran =
+        test_ran(husk_activation(test_queue(), &params, &input.tensor, &output.tensor), "activation", variant);
     if (ran) {
         test_get_values(&output, y);
         test_count_executed("activation", variant);
@@ -97,11 +96,10 @@ START_TEST(the_ends_are_exact)
                                 : act == HUSK_ACT_LEAKY_RELU ? SLOPE * x[i]
                                 : act == HUSK_ACT_TANH       ? -1.0f
                                                              : 0.0f;
-            const float least =
-                act == HUSK_ACT_TANH ? 1 - 2 * (float)HUSK_REF_UNIT : 1; // OpenCL allows tanh 5 ulp
+            const float least = act == HUSK_ACT_TANH ? 1 - 2 * (float)HUSK_REF_UNIT : 1; // OpenCL allows tanh 5 ulp
             if (x[i] > 120.0f)
-                expect(y[i] >= least * fminf(x[i], most(act)) && y[i] <= fminf(x[i], most(act)), act,
-                       variants[v], i, "not the upper end");
+                expect(y[i] >= least * fminf(x[i], most(act)) && y[i] <= fminf(x[i], most(act)), act, variants[v], i,
+                       "not the upper end");
             if (x[i] < -120.0f)
                 expect(y[i] >= below && y[i] <= least * below, act, variants[v], i, "not the lower end");
         }
@@ -140,8 +138,8 @@ START_TEST(both_sides_agree)
                                : act == HUSK_ACT_SIGMOID ? right + left - 1
                                : act == HUSK_ACT_TANH    ? right + left
                                                          : 0;
-            expect(fabs(off) <= 32 * HUSK_REF_UNIT * fmax(1, fmin(at, 8)) + HUSK_REF_UNIT * at, act,
-                   variants[v], i, "does not agree with what -x gives");
+            expect(fabs(off) <= 32 * HUSK_REF_UNIT * fmax(1, fmin(at, 8)) + HUSK_REF_UNIT * at, act, variants[v], i,
+                   "does not agree with what -x gives");
         }
     }
 }

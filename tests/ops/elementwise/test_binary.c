@@ -175,16 +175,15 @@ START_TEST(in_place)
     const int64_t shape[] = {5, 37, 11}, row[] = {1, 11};
     for (int v = 0; v < VARIANTS; v++) {
         for (int l = 0; l < 12; l++) {
-            husk_binary_params params = HUSK_MAKE(husk_binary_params, .op = (husk_binary_op)_i,
-                                                  .variant = variants[v], .alpha = 1, .beta = 1);
+            husk_binary_params params =
+                HUSK_MAKE(husk_binary_params, .op = (husk_binary_op)_i, .variant = variants[v], .alpha = 1, .beta = 1);
             const int who = l / 4; // y is a, b, or both
             test_tensor y = test_inout(3, shape, layouts[l % 4], 5, 3.0f);
-            test_tensor other = l % 2 ? test_input(2, row, TEST_PACKED, 6, 3.0f)
-                                      : test_input(3, shape, TEST_PACKED, 6, 3.0f);
+            test_tensor other =
+                l % 2 ? test_input(2, row, TEST_PACKED, 6, 3.0f) : test_input(3, shape, TEST_PACKED, 6, 3.0f);
             const husk_tensor *a = who != 1 ? &y.tensor : &other.tensor, *b = who != 0 ? &y.tensor : &other.tensor;
-            husk_ref_binary op = {.params = &params,
-                                  .a = who != 1 ? &y.before : &other.array,
-                                  .b = who != 0 ? &y.before : &other.array};
+            husk_ref_binary op = {
+                .params = &params, .a = who != 1 ? &y.before : &other.array, .b = who != 0 ? &y.before : &other.array};
             if (test_ran(husk_binary(test_queue(), &params, a, b, &y.tensor), "binary", variants[v])) {
                 test_fetch(&y);
                 husk_ref_report report = {0};
@@ -201,7 +200,7 @@ END_TEST
 
 START_TEST(special_values)
 {
-    static const double values[] = {NAN, INFINITY, -INFINITY, 0.0,    -0.0, 1.0, -1.0,
+    static const double values[] = {NAN, INFINITY, -INFINITY, 0.0,   -0.0,   1.0, -1.0,
                                     2.5, -3.0,     1e30,      1e-30, 3.4e38, 7.0};
     enum { COUNT = sizeof(values) / sizeof(values[0]) };
     const int64_t shape[] = {COUNT, COUNT}, column[] = {COUNT, 1}, row[] = {COUNT};

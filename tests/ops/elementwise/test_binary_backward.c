@@ -79,8 +79,8 @@ START_TEST(differences)
 {
     husk_ref_random random = {.seed = 5 + (uint64_t)_i};
     for (uint64_t seed = 1; seed <= 5; seed++) {
-        husk_binary_params params = HUSK_MAKE(husk_binary_params, .op = (husk_binary_op)_i,
-                                              .alpha = seed % 2 ? 1 : -1.5f, .beta = 0.75f);
+        husk_binary_params params =
+            HUSK_MAKE(husk_binary_params, .op = (husk_binary_op)_i, .alpha = seed % 2 ? 1 : -1.5f, .beta = 0.75f);
         const shapes s = draw_shapes(&random, 9);
         husk_ref_array a = test_array(s.rank[0], s.shape[0], seed, 2.0);
         husk_ref_array b = test_array(s.rank[1], s.shape[1], seed + 40, 2.0);
@@ -281,9 +281,8 @@ END_TEST
 START_TEST(nothing)
 {
     static const test_layout packed[5];
-    static const shapes all[] = {{{2, 1, 2}, {{0, 7}, {7}, {0, 7}}},
-                                 {{2, 0, 2}, {{7, 0}, {0}, {7, 0}}},
-                                 {{0, 0, 0}, {{0}, {0}, {0}}}};
+    static const shapes all[] = {
+        {{2, 1, 2}, {{0, 7}, {7}, {0, 7}}}, {{2, 0, 2}, {{7, 0}, {0}, {7, 0}}}, {{0, 0, 0}, {{0}, {0}, {0}}}};
     for (int i = 0; i < 3; i++)
         for (uint32_t accumulate = 0; accumulate < 2; accumulate++) {
             husk_binary_params params = HUSK_MAKE(husk_binary_params, .op = HUSK_BINARY_MULTIPLY,
@@ -393,12 +392,8 @@ START_TEST(the_check_sees_mistakes)
     tensors t = make(HUSK_F32, params.op, &s, packed, 15);
     test_ok(husk_binary_backward(test_queue(), &params, &t.a.tensor, &t.b.tensor, &t.dy.tensor, NULL, &t.db.tensor));
     test_fetch(&t.db);
-    husk_ref_binary_backward op = {.params = &params,
-                                   .a = &t.a.array,
-                                   .b = &t.b.array,
-                                   .dy = &t.dy.array,
-                                   .gradient = &t.db.array,
-                                   .by_b = true};
+    husk_ref_binary_backward op = {
+        .params = &params, .a = &t.a.array, .b = &t.b.array, .dy = &t.dy.array, .gradient = &t.db.array, .by_b = true};
     husk_ref_function function = husk_ref_binary_backward_function(&op);
     test_planted(&function, &t.db.array, check, &op);
     test_planted_guards(&t.db);

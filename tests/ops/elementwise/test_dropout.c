@@ -52,14 +52,15 @@ START_TEST(shares_and_layouts)
         for (int32_t d = 0; d < rank; d++)
             shape[d] = d + 1 < rank ? test_pick_size(&random, 4, rank > 4 ? 3 : 9)
                                     : test_pick_size(&random, 64, rank == 1 ? 5000 : 150);
-        const husk_dropout_params params = HUSK_DROPOUT_PARAMS(
-            .p = shares[_i], .seed = (uint64_t)husk_ref_random_below(&random, INT64_MAX),
-            .offset = test_one_in(&random, 2) ? (uint64_t)round : (uint64_t)husk_ref_random_below(&random, INT64_MAX));
+        const husk_dropout_params params =
+            HUSK_DROPOUT_PARAMS(.p = shares[_i], .seed = (uint64_t)husk_ref_random_below(&random, INT64_MAX),
+                                .offset = test_one_in(&random, 2)
+                                              ? (uint64_t)round
+                                              : (uint64_t)husk_ref_random_below(&random, INT64_MAX));
         const test_layout layout = test_pick_layout(&random);
         const husk_dtype dtype = is_narrow ? test_dtype(round) : HUSK_F32;
         test_tensor x = test_input_of(dtype, rank, shape, layout, (uint64_t)round, 8.0f);
-        test_tensor y =
-            test_output(dtype, rank, shape, test_one_in(&random, 2) ? layout : test_pick_layout(&random));
+        test_tensor y = test_output(dtype, rank, shape, test_one_in(&random, 2) ? layout : test_pick_layout(&random));
         run_all(&params, &x, &y);
         test_release(&x);
         test_release(&y);

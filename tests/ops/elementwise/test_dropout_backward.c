@@ -83,15 +83,14 @@ START_TEST(shares_and_layouts)
         for (int32_t d = 0; d < rank; d++)
             shape[d] = d + 1 < rank ? test_pick_size(&random, 4, rank > 4 ? 3 : 9)
                                     : test_pick_size(&random, 64, rank == 1 ? 5000 : 150);
-        const husk_dropout_params params = HUSK_DROPOUT_PARAMS(
-            .p = shares[_i], .seed = (uint64_t)husk_ref_random_below(&random, INT64_MAX),
-            .offset = (uint64_t)husk_ref_random_below(&random, INT64_MAX),
-            .accumulate = test_one_in(&random, 2) ? HUSK_ACCUMULATE_INPUTS : 0);
+        const husk_dropout_params params =
+            HUSK_DROPOUT_PARAMS(.p = shares[_i], .seed = (uint64_t)husk_ref_random_below(&random, INT64_MAX),
+                                .offset = (uint64_t)husk_ref_random_below(&random, INT64_MAX),
+                                .accumulate = test_one_in(&random, 2) ? HUSK_ACCUMULATE_INPUTS : 0);
         const test_layout layout = test_pick_layout(&random);
         const husk_dtype dtype = is_narrow ? test_dtype(round) : HUSK_F32;
         test_tensor dy = test_input_of(dtype, rank, shape, layout, (uint64_t)round, 8.0f);
-        test_tensor dx = test_inout_of(dtype, rank, shape,
-                                       test_one_in(&random, 2) ? layout : test_pick_layout(&random),
+        test_tensor dx = test_inout_of(dtype, rank, shape, test_one_in(&random, 2) ? layout : test_pick_layout(&random),
                                        (uint64_t)round + 1, 8.0f);
         run_all(&params, &dy, &dx);
         test_release(&dy);
@@ -203,8 +202,7 @@ END_TEST
 START_TEST(the_same_bits)
 {
     const int64_t shape[] = {40, 1003};
-    const husk_dropout_params params =
-        HUSK_DROPOUT_PARAMS(.p = 0.3f, .seed = 6, .accumulate = HUSK_ACCUMULATE_INPUTS);
+    const husk_dropout_params params = HUSK_DROPOUT_PARAMS(.p = 0.3f, .seed = 6, .accumulate = HUSK_ACCUMULATE_INPUTS);
     test_tensor dy = test_input(2, shape, TEST_PACKED, 21, 2.0f);
     test_tensor dx = test_inout(2, shape, TEST_PADDED, 22, 2.0f);
     const size_t bytes = (size_t)dx.words * sizeof(uint32_t);

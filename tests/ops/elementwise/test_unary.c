@@ -42,14 +42,13 @@ static void run_all(const husk_unary_params *wanted, test_tensor *x, test_tensor
     husk_unary_params params = *wanted;
     husk_ref_unary op = {.params = &params, .x = &x->array};
     char text[160];
-    snprintf(text, sizeof(text), "%s rank=%d first=%lld last=%lld", husk_unary_name(params.op),
-             (int)x->array.rank, x->array.rank ? (long long)x->array.shape[0] : 1LL,
+    snprintf(text, sizeof(text), "%s rank=%d first=%lld last=%lld", husk_unary_name(params.op), (int)x->array.rank,
+             x->array.rank ? (long long)x->array.shape[0] : 1LL,
              x->array.rank ? (long long)x->array.shape[x->array.rank - 1] : 1LL);
     for (int v = 0; v < VARIANTS; v++) {
         params.variant = variants[v];
         test_restore(y);
-        if (!test_ran(husk_unary(test_queue(), &params, &x->tensor, &y->tensor), "unary",
-                      variants[v]))
+        if (!test_ran(husk_unary(test_queue(), &params, &x->tensor, &y->tensor), "unary", variants[v]))
             continue;
         test_fetch(y);
         husk_ref_report report = {0};
@@ -108,8 +107,7 @@ START_TEST(in_place)
             params.exponent = 2.0f;
             params.variant = variants[v];
             husk_ref_unary op = {.params = &params, .x = &y.before};
-            if (test_ran(husk_unary(test_queue(), &params, &y.tensor, &y.tensor), "unary",
-                         variants[v])) {
+            if (test_ran(husk_unary(test_queue(), &params, &y.tensor, &y.tensor), "unary", variants[v])) {
                 test_fetch(&y);
                 husk_ref_report report = {0};
                 check(&op, &y.array, &report);
@@ -123,10 +121,11 @@ END_TEST
 
 START_TEST(special_values)
 {
-    static const double values[] = {NAN,  INFINITY, -INFINITY, 0.0,  -0.0,  1.0,  -1.0, 0.5,   -0.5,  1.5,   -1.5,
-                                    2.5,  -2.5,     1e-30,     1e30, -1e30, 88.0, -88.0, 89.0,  -89.0, 104.0, -104.0,
-                                    80.5, -80.5,    -0.99,     1e-6, -1e-6, 1e5,  -1e5,  1e-3,  0.49999997,
-                                    88.3, 88.4,     88.6,      88.72}; // just within f32's range, as e^x
+    // e^88.72 is just within f32's range
+    static const double values[] = {NAN,  INFINITY, -INFINITY, 0.0,        -0.0,  1.0,   -1.0,  0.5,  -0.5,
+                                    1.5,  -1.5,     2.5,       -2.5,       1e-30, 1e30,  -1e30, 88.0, -88.0,
+                                    89.0, -89.0,    104.0,     -104.0,     80.5,  -80.5, -0.99, 1e-6, -1e-6,
+                                    1e5,  -1e5,     1e-3,      0.49999997, 88.3,  88.4,  88.6,  88.72};
     enum { COUNT = sizeof(values) / sizeof(values[0]) };
     const int64_t shape[] = {3, COUNT};
     husk_unary_params params = params_of(_i);
@@ -189,8 +188,8 @@ START_TEST(the_check_sees_mistakes)
 }
 END_TEST
 
-static void refuse(husk_status wanted, const char *argument, const husk_unary_params *params,
-                   const husk_tensor *x, const husk_tensor *y)
+static void refuse(husk_status wanted, const char *argument, const husk_unary_params *params, const husk_tensor *x,
+                   const husk_tensor *y)
 {
     test_refused(husk_unary(test_silent_queue(), params, x, y), wanted, argument);
 }

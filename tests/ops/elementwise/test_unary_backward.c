@@ -130,8 +130,8 @@ static tensors make_of(husk_dtype dtype, const husk_unary_params *params, int32_
     return t;
 }
 
-static tensors make(const husk_unary_params *params, int32_t rank, const int64_t *shape,
-                    const test_layout layouts[4], uint64_t seed)
+static tensors make(const husk_unary_params *params, int32_t rank, const int64_t *shape, const test_layout layouts[4],
+                    uint64_t seed)
 {
     return make_of(HUSK_F32, params, rank, shape, layouts, seed);
 }
@@ -148,10 +148,10 @@ static void run_all(const husk_unary_params *wanted, tensors *t, bool with_x, bo
 {
     husk_unary_params params = *wanted;
     const husk_ref_unary_backward op = {.params = &params,
-                                             .x = with_x ? &t->x.array : NULL,
-                                             .y = with_y ? &t->y.array : NULL,
-                                             .dy = &t->dy.array,
-                                             .before = &t->dx.before};
+                                        .x = with_x ? &t->x.array : NULL,
+                                        .y = with_y ? &t->y.array : NULL,
+                                        .dy = &t->dy.array,
+                                        .before = &t->dx.before};
     char text[160];
     snprintf(text, sizeof(text), "%s%s%s rank=%d", husk_unary_name(params.op), with_y ? " y" : "",
              params.accumulate ? " accumulate" : "", (int)t->dx.array.rank);
@@ -159,7 +159,7 @@ static void run_all(const husk_unary_params *wanted, tensors *t, bool with_x, bo
         params.variant = variants[v];
         test_restore(&t->dx);
         if (!test_ran(husk_unary_backward(test_queue(), &params, with_x ? &t->x.tensor : NULL,
-                                               with_y ? &t->y.tensor : NULL, &t->dy.tensor, &t->dx.tensor),
+                                          with_y ? &t->y.tensor : NULL, &t->dy.tensor, &t->dx.tensor),
                       name, variants[v]))
             continue;
         test_fetch(&t->dx);
@@ -236,12 +236,10 @@ START_TEST(in_place)
             const bool is_dy = l % 2; // dx is dy, or x
             test_tensor dx = test_inout(3, shape, layouts[l / 2], 5, 6.0f);
             test_tensor other = test_input(3, shape, TEST_PACKED, 6, 6.0f);
-            husk_ref_unary_backward op = {.params = &params,
-                                               .x = is_dy ? &other.array : &dx.before,
-                                               .dy = is_dy ? &dx.before : &other.array};
+            husk_ref_unary_backward op = {
+                .params = &params, .x = is_dy ? &other.array : &dx.before, .dy = is_dy ? &dx.before : &other.array};
             const husk_tensor *x = is_dy ? &other.tensor : &dx.tensor, *dy = is_dy ? &dx.tensor : &other.tensor;
-            if (test_ran(husk_unary_backward(test_queue(), &params, x, NULL, dy, &dx.tensor), name,
-                         variants[v])) {
+            if (test_ran(husk_unary_backward(test_queue(), &params, x, NULL, dy, &dx.tensor), name, variants[v])) {
                 test_fetch(&dx);
                 husk_ref_report report = {0};
                 check(&op, &dx.array, &report);
@@ -256,8 +254,8 @@ END_TEST
 
 START_TEST(special_values)
 {
-    static const double values[] = {NAN, INFINITY, -INFINITY, 0.0, 1.0,  -1.0, -1.5, 2.5,   88.0,
-                                    -88.0, 80.5,   -80.5,     0.5, -0.5, 1.5,  1e-3, -1e-3, 1e4};
+    static const double values[] = {NAN,   INFINITY, -INFINITY, 0.0, 1.0,  -1.0, -1.5, 2.5,   88.0,
+                                    -88.0, 80.5,     -80.5,     0.5, -0.5, 1.5,  1e-3, -1e-3, 1e4};
     enum { COUNT = sizeof(values) / sizeof(values[0]) };
     static const test_layout layouts[4] = {TEST_PADDED, TEST_PACKED, TEST_PACKED, TEST_PACKED};
     const int64_t shape[] = {3, COUNT};
@@ -339,8 +337,8 @@ START_TEST(scalar_and_nothing)
         for (int v = 0; v < VARIANTS; v++) {
             params.variant = variants[v];
             t = make(&params, 2, empty[i], packed, 9);
-            test_ran(husk_unary_backward(test_queue(), &params, &t.x.tensor, NULL, &t.dy.tensor, &t.dx.tensor),
-                     name, variants[v]);
+            test_ran(husk_unary_backward(test_queue(), &params, &t.x.tensor, NULL, &t.dy.tensor, &t.dx.tensor), name,
+                     variants[v]);
             test_untouched(&t.dx);
             release(&t);
         }
@@ -388,8 +386,8 @@ END_TEST
 
 // ---- bad input ----
 
-static void refuse(husk_status wanted, const char *argument, const husk_unary_params *params,
-                   const husk_tensor *x, const husk_tensor *y, const husk_tensor *dy, const husk_tensor *dx)
+static void refuse(husk_status wanted, const char *argument, const husk_unary_params *params, const husk_tensor *x,
+                   const husk_tensor *y, const husk_tensor *dy, const husk_tensor *dx)
 {
     test_refused(husk_unary_backward(test_silent_queue(), params, x, y, dy, dx), wanted, argument);
 }

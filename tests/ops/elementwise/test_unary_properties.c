@@ -18,8 +18,7 @@ static bool compute(husk_unary_op op, float exponent, const char *variant, int64
     const husk_unary_params params =
         HUSK_UNARY_PARAMS(.op = op, .low = -3, .high = 5, .exponent = exponent, .variant = variant);
     test_tensor input = test_input_values(1, shape, x), output = test_output(HUSK_F32, 1, shape, TEST_PACKED);
-    const bool ran =
-        test_ran(husk_unary(test_queue(), &params, &input.tensor, &output.tensor), "unary", variant);
+    const bool ran = test_ran(husk_unary(test_queue(), &params, &input.tensor, &output.tensor), "unary", variant);
     if (ran) {
         test_get_values(&output, y);
         test_count_executed("unary", variant);
@@ -31,8 +30,8 @@ static bool compute(husk_unary_op op, float exponent, const char *variant, int64
 
 static void expect(bool holds, husk_unary_op op, const char *variant, int64_t i, const char *what)
 {
-    ck_assert_msg(holds, "%s, %s: of %.9g comes %.9g: %s", husk_unary_name(op),
-                  variant ? variant : "(chosen)", (double)x[i], (double)y[i], what);
+    ck_assert_msg(holds, "%s, %s: of %.9g comes %.9g: %s", husk_unary_name(op), variant ? variant : "(chosen)",
+                  (double)x[i], (double)y[i], what);
 }
 
 // ---- whole numbers ----
@@ -57,9 +56,8 @@ static double exact(husk_unary_op op, double of)
 
 START_TEST(whole_numbers_stay_whole)
 {
-    static const husk_unary_op ops[] = {HUSK_UNARY_NEGATE, HUSK_UNARY_ABSOLUTE, HUSK_UNARY_SIGN,
-                                        HUSK_UNARY_SQUARE, HUSK_UNARY_CLAMP,    HUSK_UNARY_FLOOR,
-                                        HUSK_UNARY_CEIL,   HUSK_UNARY_ROUND};
+    static const husk_unary_op ops[] = {HUSK_UNARY_NEGATE, HUSK_UNARY_ABSOLUTE, HUSK_UNARY_SIGN, HUSK_UNARY_SQUARE,
+                                        HUSK_UNARY_CLAMP,  HUSK_UNARY_FLOOR,    HUSK_UNARY_CEIL, HUSK_UNARY_ROUND};
     for (int i = 0; i < MOST; i++)
         x[i] = (float)(i - MOST / 2);
     for (size_t o = 0; o < sizeof ops / sizeof *ops; o++)
@@ -79,14 +77,13 @@ START_TEST(roots_and_powers_come_back)
             x[i] = (float)i * (float)i;
         bool ran = compute(HUSK_UNARY_SQRT, 0, variants[v], MOST);
         for (int i = 0; ran && i < MOST; i++)
-            expect(fabs((double)y[i] - i) <= 6 * HUSK_REF_UNIT * i, HUSK_UNARY_SQRT, variants[v], i,
-                   "no whole root");
+            expect(fabs((double)y[i] - i) <= 6 * HUSK_REF_UNIT * i, HUSK_UNARY_SQRT, variants[v], i, "no whole root");
         for (int i = 0; i < MOST; i++)
             x[i] = (float)i;
         ran = compute(HUSK_UNARY_POWER, 2, variants[v], MOST);
         for (int i = 0; ran && i < MOST; i++)
-            expect(fabs((double)y[i] - (double)i * i) <= 32 * HUSK_REF_UNIT * i * i, HUSK_UNARY_POWER,
-                   variants[v], i, "no square");
+            expect(fabs((double)y[i] - (double)i * i) <= 32 * HUSK_REF_UNIT * i * i, HUSK_UNARY_POWER, variants[v], i,
+                   "no square");
     }
 }
 END_TEST
@@ -125,8 +122,7 @@ START_TEST(what_rises_rises)
     for (size_t o = 0; o < sizeof ops / sizeof *ops; o++) {
         const bool is_of_all = ops[o] == HUSK_UNARY_EXP || ops[o] == HUSK_UNARY_EXPM1;
         for (int i = 0; i < MOST; i++)
-            x[i] = is_of_all ? 0.05f * (float)(i - MOST / 2)
-                             : ldexpf(1.0f + (float)(i % 16) / 16.0f, i / 16 - 120);
+            x[i] = is_of_all ? 0.05f * (float)(i - MOST / 2) : ldexpf(1.0f + (float)(i % 16) / 16.0f, i / 16 - 120);
         for (int v = 0; v < VARIANTS; v++) {
             const bool ran = compute(ops[o], 0, variants[v], MOST);
             for (int i = 1; ran && i < MOST; i++) {

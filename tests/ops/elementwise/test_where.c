@@ -28,8 +28,8 @@ static void run_all(test_tensor inputs[INPUTS], test_tensor *y)
     for (int v = 0; v < VARIANTS; v++) {
         params.variant = variants[v];
         test_restore(y);
-        if (!test_ran(husk_where(test_queue(), &params, &inputs[CONDITION].tensor, &inputs[A].tensor,
-                                 &inputs[B].tensor, &y->tensor),
+        if (!test_ran(husk_where(test_queue(), &params, &inputs[CONDITION].tensor, &inputs[A].tensor, &inputs[B].tensor,
+                                 &y->tensor),
                       "where", variants[v]))
             continue;
         test_fetch(y);
@@ -120,9 +120,9 @@ START_TEST(sizes_around_the_shares)
     for (int k = 0; k < 10; k++) {
         test_tensor inputs[INPUTS];
         for (int i = 0; i < INPUTS; i++)
-            inputs[i] = test_input_of(i == CONDITION ? HUSK_U8 : HUSK_F32, 2,
-                                      k < 9 && i == k % 3 ? shapes[1 + k / 3] : whole, TEST_PACKED, 5 + (uint64_t)i,
-                                      i == CONDITION ? 0.5f : 3);
+            inputs[i] =
+                test_input_of(i == CONDITION ? HUSK_U8 : HUSK_F32, 2, k < 9 && i == k % 3 ? shapes[1 + k / 3] : whole,
+                              TEST_PACKED, 5 + (uint64_t)i, i == CONDITION ? 0.5f : 3);
         fill_condition(&inputs[CONDITION], (uint64_t)_i);
         run_all(inputs, &y);
         for (int i = 0; i < INPUTS; i++)
@@ -210,8 +210,8 @@ START_TEST(scalar_and_nothing)
     static const int64_t empty[][2] = {{0, 7}, {7, 0}, {0, 0}};
     test_tensor inputs[INPUTS];
     for (int i = 0; i < INPUTS; i++)
-        inputs[i] = test_input_of(i == CONDITION ? HUSK_U8 : HUSK_F32, 0, empty[0], TEST_PACKED, 9,
-                                  i == CONDITION ? 0.5f : 2);
+        inputs[i] =
+            test_input_of(i == CONDITION ? HUSK_U8 : HUSK_F32, 0, empty[0], TEST_PACKED, 9, i == CONDITION ? 0.5f : 2);
     test_tensor y = test_output(HUSK_F32, 0, empty[0], TEST_PACKED);
     run_all(inputs, &y);
     test_release(&y);
@@ -240,8 +240,7 @@ START_TEST(the_check_sees_mistakes)
                                   test_input(2, shape, TEST_PACKED, 15, 2.0f), test_input(1, row, TEST_PACKED, 16, 2)};
     test_tensor y = test_output(HUSK_F32, 2, shape, TEST_PADDED);
     fill_condition(&inputs[CONDITION], 5);
-    test_ok(husk_where(test_queue(), NULL, &inputs[CONDITION].tensor, &inputs[A].tensor, &inputs[B].tensor,
-                       &y.tensor));
+    test_ok(husk_where(test_queue(), NULL, &inputs[CONDITION].tensor, &inputs[A].tensor, &inputs[B].tensor, &y.tensor));
     test_fetch(&y);
     husk_ref_where op = {&inputs[CONDITION].array, &inputs[A].array, &inputs[B].array};
     husk_ref_function function = husk_ref_where_function(&op);

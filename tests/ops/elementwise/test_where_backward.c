@@ -240,9 +240,8 @@ END_TEST
 START_TEST(nothing)
 {
     static const test_layout packed[4];
-    static const shapes all[] = {{{2, 1, 2}, {{0, 7}, {7}, {0, 7}}},
-                                 {{2, 0, 2}, {{7, 0}, {0}, {7, 0}}},
-                                 {{0, 0, 0}, {{0}, {0}, {0}}}};
+    static const shapes all[] = {
+        {{2, 1, 2}, {{0, 7}, {7}, {0, 7}}}, {{2, 0, 2}, {{7, 0}, {0}, {7, 0}}}, {{0, 0, 0}, {{0}, {0}, {0}}}};
     for (int i = 0; i < 3; i++)
         for (uint32_t accumulate = 0; accumulate < 2; accumulate++) {
             const husk_where_params params = HUSK_WHERE_PARAMS(.accumulate = accumulate);
@@ -283,11 +282,8 @@ START_TEST(the_check_sees_mistakes)
     tensors t = make(HUSK_F32, 2, &s, packed, 15);
     test_ok(husk_where_backward(test_queue(), &params, &t.condition.tensor, &t.dy.tensor, NULL, &t.db.tensor));
     test_fetch(&t.db);
-    husk_ref_where_backward op = {.params = &params,
-                                  .condition = &t.condition.array,
-                                  .dy = &t.dy.array,
-                                  .gradient = &t.db.array,
-                                  .by_b = true};
+    husk_ref_where_backward op = {
+        .params = &params, .condition = &t.condition.array, .dy = &t.dy.array, .gradient = &t.db.array, .by_b = true};
     husk_ref_function function = husk_ref_where_backward_function(&op);
     test_planted(&function, &t.db.array, check, &op);
     test_planted_guards(&t.db);

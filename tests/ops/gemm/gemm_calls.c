@@ -67,8 +67,8 @@ START_TEST(test_plan)
     ck_assert(husk_plan_executed_flops(plan) == 2.0 * M * N * K);
     for (int round = 0; round < 3; ++round) {
         const float alpha = (float)round - 0.5f;
-        test_ok(husk_gemm_plan_run(plan, test_queue(), alpha, &o.a.tensor, &o.b.tensor, &o.bias.tensor, 0.0f,
-                                   &o.c.tensor));
+        test_ok(
+            husk_gemm_plan_run(plan, test_queue(), alpha, &o.a.tensor, &o.b.tensor, &o.bias.tensor, 0.0f, &o.c.tensor));
         verify(&o, &transposed, alpha, "plan");
     }
     husk_plan_release(plan);
@@ -99,8 +99,8 @@ START_TEST(test_packed_weights)
     test_ok(husk_gemm(test_queue(), &transposed, 1.0f, &o.a.tensor, &weights, &o.bias.tensor, 0.0f, &o.c.tensor));
     verify(&o, &params, 1.0f, "packed, immediate");
 
-    test_ok_error(husk_gemm_plan_create(test_context(), &transposed, &o.a.tensor, &weights, &o.bias.tensor,
-                                        &o.c.tensor, &again, &error),
+    test_ok_error(husk_gemm_plan_create(test_context(), &transposed, &o.a.tensor, &weights, &o.bias.tensor, &o.c.tensor,
+                                        &again, &error),
                   &error);
     test_ok(husk_gemm_plan_run(again, test_queue(), 1.0f, &o.a.tensor, &weights, &o.bias.tensor, 0.0f, &o.c.tensor));
     verify(&o, &params, 1.0f, "packed, in a plan for packed weights");
@@ -168,8 +168,7 @@ START_TEST(test_packed_by_any_plan)
         husk_packed *packed = NULL;
         test_ok(husk_gemm_plan_pack(plan, test_queue(), &o.b.tensor, &packed));
         const husk_tensor weights = husk_packed_tensor(packed);
-        test_ok(husk_gemm_plan_run(plan, test_queue(), 1.0f, &o.a.tensor, &weights, &o.bias.tensor, 0.0f,
-                                   &o.c.tensor));
+        test_ok(husk_gemm_plan_run(plan, test_queue(), 1.0f, &o.a.tensor, &weights, &o.bias.tensor, 0.0f, &o.c.tensor));
         verify(&o, &params, 1.0f, "packed by the plan that was chosen");
         test_release(&o.a);
         test_release(&o.c);
@@ -213,8 +212,8 @@ START_TEST(test_packed_dtypes)
                                    &o[i].c.tensor));
         verify(&o[i], &params, 1.0f, husk_dtype_name(dtypes[i]));
         // A's own dtype does not matter.
-        test_ok(husk_gemm(test_queue(), &params, 1.0f, &o[i].a.tensor, &weights, &o[i].bias.tensor, 0.0f,
-                          &o[i].c.tensor));
+        test_ok(
+            husk_gemm(test_queue(), &params, 1.0f, &o[i].a.tensor, &weights, &o[i].bias.tensor, 0.0f, &o[i].c.tensor));
         verify(&o[i], &params, 1.0f, husk_dtype_name(dtypes[i]));
     }
     ck_assert(husk_packed_size(packed[0]) < husk_packed_size(packed[2]));
@@ -242,8 +241,9 @@ START_TEST(test_packed_dtypes)
     const husk_tensor wide = husk_packed_tensor(packed[2]);
     test_refused(husk_gemm(test_silent_queue(), &params, 1.0f, &o[0].a.tensor, &wide, NULL, 0.0f, &o[0].c.tensor),
                  HUSK_INVALID_ARGUMENT, "b");
-    test_ok_error(husk_gemm_plan_create(test_context(), &params, &o[0].a.tensor, &o[2].b.tensor, NULL,
-                                        &o[0].c.tensor, &mixed, &error), &error);
+    test_ok_error(husk_gemm_plan_create(test_context(), &params, &o[0].a.tensor, &o[2].b.tensor, NULL, &o[0].c.tensor,
+                                        &mixed, &error),
+                  &error);
     test_refused(husk_gemm_plan_pack(mixed, test_silent_queue(), &o[2].b.tensor, &none), HUSK_UNSUPPORTED, "b");
     husk_plan_release(mixed);
     for (int i = 0; i < 3; ++i) {
@@ -517,8 +517,8 @@ START_TEST(test_bad_runs)
     test_refused_error(husk_gemm_plan_create(test_context(), NULL, &r.a, &r.b, NULL, &r.c, &plan, &error), &error,
                        HUSK_INVALID_ARGUMENT, "b");
     ck_assert_ptr_null(plan);
-    test_refused_error(husk_gemm_plan_create(test_context(), &transposed, &r.a, &r.b, NULL, &r.c, NULL, &error),
-                       &error, HUSK_INVALID_ARGUMENT, "plan");
+    test_refused_error(husk_gemm_plan_create(test_context(), &transposed, &r.a, &r.b, NULL, &r.c, NULL, &error), &error,
+                       HUSK_INVALID_ARGUMENT, "plan");
     release_operands(&r.o);
 }
 END_TEST
@@ -560,9 +560,9 @@ START_TEST(test_bad_packed)
     husk_tensor weights_of_pair = husk_tensor_make(r.o.b.tensor.buffer, HUSK_F32, 3, (const int64_t[]){2, N, K});
     weights_of_pair.strides[0] = 0;
     const husk_tensor results = husk_tensor_make(NULL, HUSK_F32, 3, (const int64_t[]){2, M, N});
-    test_ok_error(husk_gemm_plan_create(test_context(), &transposed, &pair, &weights_of_pair, NULL, &results, &batched,
-                                        &error),
-                  &error);
+    test_ok_error(
+        husk_gemm_plan_create(test_context(), &transposed, &pair, &weights_of_pair, NULL, &results, &batched, &error),
+        &error);
     test_refused(husk_gemm_plan_pack(batched, test_silent_queue(), &weights_of_pair, &none), HUSK_UNSUPPORTED, "b");
     husk_plan_release(batched);
     husk_packed_release(packed);
@@ -612,17 +612,14 @@ START_TEST(test_alpha_of_zero)
     const husk_tensor weights = husk_packed_tensor(packed);
     static const float betas[] = {0, 1, -2.5f};
     for (int i = 0; i < 3; i++) {
-        test_ok(husk_gemm(test_queue(), &transposed, 0, &o.a.tensor, &o.b.tensor, &o.bias.tensor, betas[i],
-                          &c.tensor));
+        test_ok(husk_gemm(test_queue(), &transposed, 0, &o.a.tensor, &o.b.tensor, &o.bias.tensor, betas[i], &c.tensor));
         verify_without_product(&o, &c, betas[i]);
-        test_ok(husk_gemm(test_queue(), &transposed, 0, &o.a.tensor, &weights, &o.bias.tensor, betas[i],
-                          &c.tensor));
+        test_ok(husk_gemm(test_queue(), &transposed, 0, &o.a.tensor, &weights, &o.bias.tensor, betas[i], &c.tensor));
         verify_without_product(&o, &c, betas[i]);
-        test_ok(husk_gemm_plan_run(plan, test_queue(), 0, &o.a.tensor, &o.b.tensor, &o.bias.tensor, betas[i],
-                                   &c.tensor));
+        test_ok(
+            husk_gemm_plan_run(plan, test_queue(), 0, &o.a.tensor, &o.b.tensor, &o.bias.tensor, betas[i], &c.tensor));
         verify_without_product(&o, &c, betas[i]);
-        test_ok(husk_gemm_plan_run(plan, test_queue(), 0, &o.a.tensor, &weights, &o.bias.tensor, betas[i],
-                                   &c.tensor));
+        test_ok(husk_gemm_plan_run(plan, test_queue(), 0, &o.a.tensor, &weights, &o.bias.tensor, betas[i], &c.tensor));
         verify_without_product(&o, &c, betas[i]);
     }
     husk_packed_release(packed);

@@ -44,20 +44,19 @@ typedef struct fixture {
 static const char *text_of(const configuration *g)
 {
     static char text[300];
-    snprintf(
-        text, sizeof text,
-        "batch=%lld%s%s m=%lld n=%lld k=%lld ta=%d tb=%d layouts=%d,%d,%d bias=%d alpha=%g beta=%g act=%s %s "
-        "f32=%d%d%d%d",
-        (long long)g->batch, g->shares_a ? " (one A)" : "", g->shares_b ? " (one B)" : "", (long long)g->m,
-        (long long)g->n, (long long)g->k, g->transpose_a, g->transpose_b, g->a_layout, g->b_layout,
-        g->c_layout, g->bias, (double)g->alpha, (double)g->beta, husk_act_name(g->activation),
-        husk_dtype_name(g->dtype), g->a_is_wide, g->b_is_wide, g->c_is_wide, g->bias_is_wide);
+    snprintf(text, sizeof text,
+             "batch=%lld%s%s m=%lld n=%lld k=%lld ta=%d tb=%d layouts=%d,%d,%d bias=%d alpha=%g beta=%g act=%s %s "
+             "f32=%d%d%d%d",
+             (long long)g->batch, g->shares_a ? " (one A)" : "", g->shares_b ? " (one B)" : "", (long long)g->m,
+             (long long)g->n, (long long)g->k, g->transpose_a, g->transpose_b, g->a_layout, g->b_layout, g->c_layout,
+             g->bias, (double)g->alpha, (double)g->beta, husk_act_name(g->activation), husk_dtype_name(g->dtype),
+             g->a_is_wide, g->b_is_wide, g->c_is_wide, g->bias_is_wide);
     return text;
 }
 
 // A matrix of a batch; rank 2 without one, or where one matrix serves all of it.
-static int32_t shape_of(const configuration *g, bool is_shared, bool transposed, int64_t rows,
-                        int64_t columns, int64_t shape[3])
+static int32_t shape_of(const configuration *g, bool is_shared, bool transposed, int64_t rows, int64_t columns,
+                        int64_t shape[3])
 {
     const int64_t sizes[2] = {transposed ? columns : rows, transposed ? rows : columns};
     const bool has_batch = g->batch > 0 && !is_shared;
@@ -111,8 +110,7 @@ static const husk_tensor *bias_of(const fixture *f)
 
 static husk_status call(fixture *f, husk_queue *queue)
 {
-    return husk_gemm(queue, &f->params, f->op.alpha, &f->a.tensor, &f->b.tensor, bias_of(f), f->op.beta,
-                     &f->c.tensor);
+    return husk_gemm(queue, &f->params, f->op.alpha, &f->a.tensor, &f->b.tensor, bias_of(f), f->op.beta, &f->c.tensor);
 }
 
 static void verify(fixture *f, const configuration *g, const char *variant, uint64_t seed)
@@ -153,8 +151,7 @@ static configuration draw(husk_ref_random *random, int64_t tile, int64_t limit, 
     g.bias = (bias_kind)husk_ref_random_below(random, 3);
     g.alpha = test_one_in(random, 2) ? 1.0f : -0.75f;
     g.beta = test_one_in(random, 2) ? 0.0f : test_one_in(random, 2) ? 1.0f : 0.5f;
-    g.activation =
-        test_one_in(random, 2) ? HUSK_ACT_NONE : (husk_act)husk_ref_random_below(random, HUSK_ACT_TANH + 1);
+    g.activation = test_one_in(random, 2) ? HUSK_ACT_NONE : (husk_act)husk_ref_random_below(random, HUSK_ACT_TANH + 1);
     // Few sums, or one bias for all of them, may well be negative together: ReLU of those would prove nothing.
     const bool is_one_sided = g.activation == HUSK_ACT_RELU || g.activation == HUSK_ACT_RELU6;
     if (is_one_sided && (g.m < 16 || g.n < 16 || g.k < 4))
@@ -245,9 +242,8 @@ END_TEST
 
 // ---- chosen configurations ----
 
-static const char *const every_variant[] =
-    {NULL,     "packed:12x2v",  "packed:16x1v", "packed:6x2v",    "packed:8x3v",
-     "skinny", "tiled:128x128", "tiled:64x64",  "tiled:64x64_64", "tiled:32x32"};
+static const char *const every_variant[] = {NULL,     "packed:12x2v",  "packed:16x1v", "packed:6x2v",    "packed:8x3v",
+                                            "skinny", "tiled:128x128", "tiled:64x64",  "tiled:64x64_64", "tiled:32x32"};
 #define VARIANTS ((int)(sizeof every_variant / sizeof *every_variant))
 
 // The tests of chosen configurations are in the tier "dtypes", too, in the other dtypes.
@@ -283,13 +279,13 @@ START_TEST(test_packed_rows)
         fixture f = {0};
         make(&f, &g, layouts[_i], 40 + (uint64_t)i);
         husk_plan *plan;
-        test_ok(husk_gemm_plan_create(test_context(), &f.params, &f.a.tensor, &f.b.tensor, bias_of(&f),
-                                      &f.c.tensor, &plan, NULL));
+        test_ok(husk_gemm_plan_create(test_context(), &f.params, &f.a.tensor, &f.b.tensor, bias_of(&f), &f.c.tensor,
+                                      &plan, NULL));
         husk_packed *packed;
         test_ok(husk_gemm_plan_pack(plan, test_queue(), &f.b.tensor, &packed));
         const husk_tensor weights = husk_packed_tensor(packed);
-        test_ok(husk_gemm_plan_run(plan, test_queue(), f.op.alpha, &f.a.tensor, &weights, bias_of(&f),
-                                   f.op.beta, &f.c.tensor));
+        test_ok(husk_gemm_plan_run(plan, test_queue(), f.op.alpha, &f.a.tensor, &weights, bias_of(&f), f.op.beta,
+                                   &f.c.tensor));
         verify(&f, &g, layouts[_i], 40 + (uint64_t)i);
         husk_packed_release(packed);
         husk_plan_release(plan);
@@ -312,11 +308,13 @@ START_TEST(test_packed_by_name)
             husk_packed *packed;
             husk_error error;
             test_ok_error(husk_gemm_plan_create(test_context(), &f.params, &f.a.tensor, &f.b.tensor, NULL, &f.c.tensor,
-                                                &plan, &error), &error);
+                                                &plan, &error),
+                          &error);
             test_ok(husk_gemm_plan_pack(plan, test_queue(), &f.b.tensor, &packed));
             const husk_tensor weights = husk_packed_tensor(packed);
             test_ok_error(husk_gemm_plan_create(test_context(), &f.params, &f.a.tensor, &weights, NULL, &f.c.tensor,
-                                                &again, &error), &error);
+                                                &again, &error),
+                          &error);
             ck_assert_str_eq(husk_plan_configuration(again), husk_plan_configuration(plan));
             husk_plan_release(again);
             husk_packed_release(packed);
@@ -360,8 +358,7 @@ START_TEST(test_packed_many_columns)
     fixture f = {0};
     make(&f, &g, layouts[_i], 70);
     husk_plan *plan;
-    test_ok(husk_gemm_plan_create(test_context(), &f.params, &f.a.tensor, &f.b.tensor, NULL, &f.c.tensor, &plan,
-                                  NULL));
+    test_ok(husk_gemm_plan_create(test_context(), &f.params, &f.a.tensor, &f.b.tensor, NULL, &f.c.tensor, &plan, NULL));
     husk_packed *packed;
     test_ok(husk_gemm_plan_pack(plan, test_queue(), &f.b.tensor, &packed));
     const husk_tensor weights = husk_packed_tensor(packed);
@@ -442,12 +439,8 @@ END_TEST
 // Several blocks of K, a split of K, several strips of columns.
 START_TEST(test_large)
 {
-    const int64_t sizes[][3] = {{20, 20, 1100},
-                                {130, 420, 300},
-                                {3, 900, 700},
-                                {700, 5, 1030},
-                                {35, 1300, 500},
-                                {257, 129, 513}};
+    const int64_t sizes[][3] = {{20, 20, 1100}, {130, 420, 300}, {3, 900, 700},
+                                {700, 5, 1030}, {35, 1300, 500}, {257, 129, 513}};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; ++i) {
         configuration g = simple(sizes[i][0], sizes[i][1], sizes[i][2]);
         g.dtype = tier_dtype((int)i);

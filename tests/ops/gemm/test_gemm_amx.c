@@ -59,8 +59,12 @@ START_TEST(blocks_and_strips)
         return;
     for (int i = 0; i < 4; ++i) {
         const bool is_packed = i % 2 && test_is_long();
-        test_product_run(&(test_shape){.m = 37, .n = 20 + 30 * i, .k = 1100 + 7 * i, .is_packed = is_packed,
-                                       .transpose_b = i == 2, .beta = i == 3 ? 1.0f : 0.0f},
+        test_product_run(&(test_shape){.m = 37,
+                                       .n = 20 + 30 * i,
+                                       .k = 1100 + 7 * i,
+                                       .is_packed = is_packed,
+                                       .transpose_b = i == 2,
+                                       .beta = i == 3 ? 1.0f : 0.0f},
                          p, variants[i % 2], 1900 + (uint64_t)i);
         if (test_is_long())
             test_product_run(&(test_shape){.m = 5 + 16 * i, .n = 1050, .k = 513, .is_packed = is_packed}, p, "amx:512",
@@ -86,8 +90,8 @@ static void call(float a0, float b0, float result[3 * 5])
     husk_plan *plan = test_fixture_plan(&f, "amx:512");
     memset(result, 0, 15 * sizeof *result);
     if (plan) {
-        test_ok(husk_gemm_plan_run(plan, test_queue(), 1.0f, &f.a.tensor, &f.b.tensor, &f.bias.tensor, 0.0f,
-                                   &f.c.tensor));
+        test_ok(
+            husk_gemm_plan_run(plan, test_queue(), 1.0f, &f.a.tensor, &f.b.tensor, &f.bias.tensor, 0.0f, &f.c.tensor));
         test_fetch(&f.c);
         memcpy(result, f.c.array.data, 15 * sizeof *result);
         for (int i = 5; i < 15; ++i)

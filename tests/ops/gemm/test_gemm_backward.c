@@ -108,8 +108,7 @@ static tensors make(const config *c, uint64_t seed)
                                               : test_inout_of(bias_dtype, 2, row, c->layouts[6], seed + 6, 1.0f),
                       test_inout_of(c->dtype, rank, shape, c->layouts[7], seed + 7, 1.0f)},
     };
-    const husk_activation_params activation = {.activation = c->params.activation,
-                                               .slope = c->params.activation_slope};
+    const husk_activation_params activation = {.activation = c->params.activation, .slope = c->params.activation_slope};
     husk_ref_activation op = {.params = &activation, .x = &t.x.array};
     husk_ref_activation_run(&op, &t.y.array);
     test_input_update(&t.y);
@@ -180,10 +179,12 @@ static void verify(const config *c, tensors *t, const char *variant, const char 
         husk_ref_gemm_backward op = reference_of(c, t, i);
         husk_ref_report report = {0};
         check(&op, &t->gradients[i].array, &report);
-        snprintf(text, sizeof(text), "%s: %s, batch=%d m=%d n=%d k=%d ta=%u tb=%u sharing=%d,%d bias=%d act=%s%s "
-                 "accumulate=%u alpha=%g beta=%g %s f32=%d%d%d", what, gradient_names[i], (int)c->batch,
-                 (int)c->m, (int)c->n, (int)c->k, (unsigned)c->params.transpose_a, (unsigned)c->params.transpose_b,
-                 (int)c->of_a, (int)c->of_b, (int)c->bias, husk_act_name(c->params.activation), c->from_y ? " y" : "",
+        snprintf(text, sizeof(text),
+                 "%s: %s, batch=%d m=%d n=%d k=%d ta=%u tb=%u sharing=%d,%d bias=%d act=%s%s "
+                 "accumulate=%u alpha=%g beta=%g %s f32=%d%d%d",
+                 what, gradient_names[i], (int)c->batch, (int)c->m, (int)c->n, (int)c->k,
+                 (unsigned)c->params.transpose_a, (unsigned)c->params.transpose_b, (int)c->of_a, (int)c->of_b,
+                 (int)c->bias, husk_act_name(c->params.activation), c->from_y ? " y" : "",
                  (unsigned)c->params.accumulate, (double)c->alpha, (double)c->beta, husk_dtype_name(c->dtype),
                  c->a_is_wide, c->b_is_wide, c->gradients_are_wide);
         test_accept(name, variant, text, &report);
@@ -292,8 +293,13 @@ START_TEST(differences)
     husk_ref_array dy = test_array(ranks[3], shapes[3], (uint64_t)_i + 5, 1.0);
     husk_gemm_params linear = c.params;
     linear.activation = HUSK_ACT_NONE;
-    husk_ref_gemm op = {.params = &linear, .alpha = c.alpha, .beta = c.beta, .a = &inputs[0], .b = &inputs[1],
-                        .bias = &inputs[2], .c = &inputs[3]};
+    husk_ref_gemm op = {.params = &linear,
+                        .alpha = c.alpha,
+                        .beta = c.beta,
+                        .a = &inputs[0],
+                        .b = &inputs[1],
+                        .bias = &inputs[2],
+                        .c = &inputs[3]};
     husk_ref_gemm_run(&op, &x);
     for (int64_t i = 0; i < husk_ref_array_count(&x); i++) { // away from the kinks: C is moved
         const double value = ((double *)x.data)[i];
@@ -305,8 +311,14 @@ START_TEST(differences)
     husk_ref_gemm_run(&op, &y);
     void *user[] = {&op, &y};
     for (int i = 0; i < 4; i++) {
-        husk_ref_gemm_backward backward = {.params = &c.params, .alpha = c.alpha, .beta = c.beta, .a = &inputs[0],
-                                           .b = &inputs[1], .x = &x, .dy = &dy, .wanted = (husk_ref_gemm_gradient)i,
+        husk_ref_gemm_backward backward = {.params = &c.params,
+                                           .alpha = c.alpha,
+                                           .beta = c.beta,
+                                           .a = &inputs[0],
+                                           .b = &inputs[1],
+                                           .x = &x,
+                                           .dy = &dy,
+                                           .wanted = (husk_ref_gemm_gradient)i,
                                            .before = &gradients[i]};
         husk_ref_gemm_backward_run(&backward, &gradients[i]);
         test_differences(gradient_names[i], forward, user, &inputs[i], &y, &dy, &gradients[i], 3);
@@ -391,9 +403,8 @@ END_TEST
 // Shares of rows and blocks of columns end somewhere: sizes around them, with either bias.
 START_TEST(around_the_shares)
 {
-    static const int64_t sizes[][2] = {{1, 5000},   {5000, 1}, {33, 1023}, {31, 1025}, {32, 1024},
-                                       {700, 257},  {129, 64}, {9000, 3},  {3, 2049},  {4097, 17},
-                                       {67, 2050}};
+    static const int64_t sizes[][2] = {{1, 5000}, {5000, 1}, {33, 1023}, {31, 1025}, {32, 1024}, {700, 257},
+                                       {129, 64}, {9000, 3}, {3, 2049},  {4097, 17}, {67, 2050}};
     config c = plain(sizes[_i / 2][0], sizes[_i / 2][1], 3);
     c.dtype = tier_dtype(_i);
     c.bias = _i % 2 ? BY_ROWS : BY_COLUMNS;
@@ -568,8 +579,8 @@ START_TEST(plans)
                                              &t.gradients[2].tensor, &t.gradients[3].tensor),
                  HUSK_INVALID_ARGUMENT, "db");
     test_refused(husk_gemm_backward_plan_run(plan, test_silent_queue(), 1.0f, &t.b.tensor, &t.b.tensor, 0.0f, NULL,
-                                             &t.y.tensor, &t.dy.tensor, &t.gradients[0].tensor,
-                                             &t.gradients[1].tensor, &t.gradients[2].tensor, &t.gradients[3].tensor),
+                                             &t.y.tensor, &t.dy.tensor, &t.gradients[0].tensor, &t.gradients[1].tensor,
+                                             &t.gradients[2].tensor, &t.gradients[3].tensor),
                  HUSK_INVALID_ARGUMENT, "a");
     test_refused(husk_gemm_backward_plan_run(plan, test_silent_queue(), 1.0f, &t.a.tensor, &t.b.tensor, 0.0f,
                                              &t.x.tensor, NULL, &t.dy.tensor, &t.gradients[0].tensor,
@@ -688,13 +699,13 @@ START_TEST(bad_params)
     REFUSE(HUSK_INVALID_ARGUMENT, "params", b.params.size = sizeof(b.params) + 8);
     REFUSE(HUSK_UNSUPPORTED, "workspace", b.params.workspace_limit = 8);
     REFUSE(HUSK_INVALID_ARGUMENT, "x", b.params.activation = HUSK_ACT_GELU; b.x.rank = -1);
-    REFUSE(HUSK_INVALID_ARGUMENT, "x", b.params = HUSK_GEMM_PARAMS(.activation = HUSK_ACT_LEAKY_RELU,
-                                                                    .activation_slope = -0.5f);
+    REFUSE(HUSK_INVALID_ARGUMENT, "x",
+           b.params = HUSK_GEMM_PARAMS(.activation = HUSK_ACT_LEAKY_RELU, .activation_slope = -0.5f);
            b.x.rank = -1);
     REFUSE(HUSK_INVALID_ARGUMENT, "x", b.x.rank = b.y.rank = -1);
-    ck_assert_int_eq(husk_gemm_backward(NULL, NULL, 1.0f, &good.a, &good.b, 1.0f, NULL, NULL, &good.dy, &good.da, NULL,
-                                        NULL, NULL),
-                     HUSK_INVALID_ARGUMENT);
+    ck_assert_int_eq(
+        husk_gemm_backward(NULL, NULL, 1.0f, &good.a, &good.b, 1.0f, NULL, NULL, &good.dy, &good.da, NULL, NULL, NULL),
+        HUSK_INVALID_ARGUMENT);
     for (int i = 0; i < GRADIENTS; i++)
         test_untouched(&t.gradients[i]);
     release(&t);

@@ -46,8 +46,9 @@ START_TEST(split_sums)
 {
     test_setenv("HUSK_ENGINES", test_products[0].engine);
     for (int i = 0; i < 3; ++i)
-        test_product_run(&(test_shape){.m = 20, .n = 33, .k = 64 * 8 * 3 + 7 * i, .transpose_b = i == 1,
-                                       .beta = i == 2 ? 1.0f : 0.0f},
+        test_product_run(
+            &(test_shape){
+                .m = 20, .n = 33, .k = 64 * 8 * 3 + 7 * i, .transpose_b = i == 1, .beta = i == 2 ? 1.0f : 0.0f},
             &test_products[0], "matrix:32x32", 900 + (uint64_t)i);
     test_product_run(&(test_shape){.m = 20, .n = 32, .k = 64 * 8 * 2 + 8, .transpose_b = true}, &test_products[3],
                      "matrix:64x64_async3", 903);
@@ -60,8 +61,7 @@ END_TEST
 START_TEST(copied_tiles)
 {
     enum { BF16 = 3 };
-    static const char *const variants[] = {"matrix:64x64_async3", "matrix:128x128_async5",
-                                           "matrix:128x128_async2"};
+    static const char *const variants[] = {"matrix:64x64_async3", "matrix:128x128_async5", "matrix:128x128_async2"};
     const test_product *p = &test_products[_i];
     ck_assert_str_eq(p->engine, "soft_nv_mma");
     if (_i != BF16 && !test_is_long())
@@ -90,8 +90,8 @@ START_TEST(copied_tiles)
     }
     ck_assert_msg(ran > 4 || husk_context_traits(test_context())->work_group < 128, "too much is refused");
     // One stride of A and of B has to be 1, the others multiples of a chunk.
-    const test_shape unfit[] = {{.m = 64, .n = 64, .k = 65}, {.m = 64, .n = 65, .k = 64},
-                                {.m = 64, .n = 64, .k = 64, .a = TEST_PADDED}};
+    const test_shape unfit[] = {
+        {.m = 64, .n = 64, .k = 65}, {.m = 64, .n = 65, .k = 64}, {.m = 64, .n = 64, .k = 64, .a = TEST_PADDED}};
     for (size_t i = 0; i < sizeof unfit / sizeof *unfit; ++i)
         ck_assert(!test_product_run(&unfit[i], p, variants[0], 1));
     test_restore_environment();
@@ -112,8 +112,8 @@ START_TEST(copied_weights_fit_every_a)
     husk_plan *plan = NULL;
     husk_packed *packed = NULL;
     husk_error error = {0};
-    const husk_status status = husk_gemm_plan_create(test_context(), &params, &x.tensor, &w.tensor, NULL, &c.tensor,
-                                                     &plan, &error);
+    const husk_status status =
+        husk_gemm_plan_create(test_context(), &params, &x.tensor, &w.tensor, NULL, &c.tensor, &plan, &error);
     if (husk_context_traits(test_context())->work_group >= 128)
         test_ok_error(status, &error);
     if (status == HUSK_OK)
@@ -122,20 +122,22 @@ START_TEST(copied_weights_fit_every_a)
         int64_t m;
         bool transposed;
         test_layout layout;
-    } cases[] = {{1, false, TEST_PACKED},   {5, true, TEST_PACKED},     {9, false, TEST_PADDED},
+    } cases[] = {{1, false, TEST_PACKED},    {5, true, TEST_PACKED},    {9, false, TEST_PADDED},
                  {64, false, TEST_REVERSED}, {9, false, TEST_REVERSED}, {64, false, TEST_SPREAD}};
     for (size_t i = 0; packed && i < sizeof cases / sizeof *cases; ++i) {
         const int64_t m = cases[i].m, along[] = {m, K}, across[] = {K, m}, of_c[] = {m, N};
-        test_tensor a = test_input_of(HUSK_BF16, 2, cases[i].transposed ? across : along, cases[i].layout,
-                                      20 + (uint64_t)i, 1.0f);
+        test_tensor a =
+            test_input_of(HUSK_BF16, 2, cases[i].transposed ? across : along, cases[i].layout, 20 + (uint64_t)i, 1.0f);
         test_tensor y = test_output(HUSK_BF16, 2, of_c, TEST_PACKED);
         const husk_tensor weights = husk_packed_tensor(packed);
-        const husk_gemm_params free_params =
-            HUSK_GEMM_PARAMS(.transpose_a = cases[i].transposed, .transpose_b = true);
+        const husk_gemm_params free_params = HUSK_GEMM_PARAMS(.transpose_a = cases[i].transposed, .transpose_b = true);
         test_ok(husk_gemm(test_queue(), &free_params, 1.0f, &a.tensor, &weights, NULL, 0.0f, &y.tensor));
         ck_assert_str_eq(husk_plan_variant(husk_queue_plan(test_queue())), "matrix");
         test_fetch(&y);
-        const husk_ref_gemm op = {.params = &free_params, .alpha = 1.0f, .a = &a.array, .b = &w.array,
+        const husk_ref_gemm op = {.params = &free_params,
+                                  .alpha = 1.0f,
+                                  .a = &a.array,
+                                  .b = &w.array,
                                   .c = &y.before,
                                   .error_factor = husk_plan_error_factor(husk_queue_plan(test_queue()))};
         husk_ref_report report = {0};
@@ -166,8 +168,8 @@ static float call(float a0, float b0, husk_precision precision)
     husk_plan *plan = test_fixture_plan(&f, "matrix:32x32");
     float result = 0.0f;
     if (plan) {
-        test_ok(husk_gemm_plan_run(plan, test_queue(), 1.0f, &f.a.tensor, &f.b.tensor, &f.bias.tensor, 0.0f,
-                                   &f.c.tensor));
+        test_ok(
+            husk_gemm_plan_run(plan, test_queue(), 1.0f, &f.a.tensor, &f.b.tensor, &f.bias.tensor, 0.0f, &f.c.tensor));
         test_fetch(&f.c);
         const float *c = f.c.array.data;
         result = c[0];
@@ -202,8 +204,8 @@ START_TEST(ten_runs_give_the_same_bits)
     float first[70 * 40];
     for (int i = 0; plan && i < 10; ++i) {
         test_restore(&f.c);
-        test_ok(husk_gemm_plan_run(plan, test_queue(), 1.0f, &f.a.tensor, &f.b.tensor, &f.bias.tensor, 0.0f,
-                                   &f.c.tensor));
+        test_ok(
+            husk_gemm_plan_run(plan, test_queue(), 1.0f, &f.a.tensor, &f.b.tensor, &f.bias.tensor, 0.0f, &f.c.tensor));
         test_fetch(&f.c);
         if (i == 0)
             memcpy(first, f.c.array.data, sizeof first);
@@ -224,8 +226,8 @@ static const char *chosen(husk_context *context, test_fixture *f, const char *va
     husk_error error = {0};
     f->params.variant = variant;
     husk_tensor bias = f->bias.tensor;
-    const husk_status status = husk_gemm_plan_create(context, &f->params, &f->a.tensor, &f->b.tensor, &bias,
-                                                     &f->c.tensor, &plan, &error);
+    const husk_status status =
+        husk_gemm_plan_create(context, &f->params, &f->a.tensor, &f->b.tensor, &bias, &f->c.tensor, &plan, &error);
     ck_assert_msg(status == wanted, "%s", error.text);
     snprintf(name, sizeof name, "%s", status == HUSK_OK ? husk_plan_variant(plan) : "");
     husk_plan_release(plan);

@@ -20,8 +20,12 @@ pad_case pad_case_draw(husk_ref_random *random, husk_pad_mode mode, int64_t larg
     c.params = HUSK_PAD_PARAMS(.mode = mode, .value = mode == HUSK_PAD_CONSTANT ? 2.5 : 0.0);
     size_t used = (size_t)snprintf(c.text, sizeof(c.text), "mode %d:", (int)mode);
     for (int32_t d = 0; d < c.rank; d++) {
-        c.x[d] = test_pick_size(random, 16, c.rank == 1 ? 10 * largest : d + 1 == c.rank ? largest
-                                            : c.rank < 4 ? 14 : c.rank < 6 ? 6 : 3);
+        c.x[d] = test_pick_size(random, 16,
+                                c.rank == 1       ? 10 * largest
+                                : d + 1 == c.rank ? largest
+                                : c.rank < 4      ? 14
+                                : c.rank < 6      ? 6
+                                                  : 3);
         c.params.before[d] = draw_width(random, mode, c.x[d]);
         c.params.after[d] = draw_width(random, mode, c.x[d]);
         c.y[d] = c.x[d] + c.params.before[d] + c.params.after[d];

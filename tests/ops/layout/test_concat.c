@@ -28,7 +28,9 @@ static void make(const concat_case *c, husk_dtype dtype, inputs *in)
 {
     for (size_t i = 0; i < c->count; i++) {
         in->tensors[i] = test_input_of(dtype, c->rank, c->parts[i], c->layouts[i], i + 3,
-                                       dtype == HUSK_U8 ? 0.9f : dtype >= HUSK_F64 ? 100.0f : 2.0f);
+                                       dtype == HUSK_U8    ? 0.9f
+                                       : dtype >= HUSK_F64 ? 100.0f
+                                                           : 2.0f);
         in->list[i] = &in->tensors[i].tensor;
         in->arrays[i] = in->tensors[i].array;
     }

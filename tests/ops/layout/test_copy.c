@@ -32,9 +32,9 @@ static void run_view(const husk_tensor *x, const husk_ref_array *array, test_ten
     size_t used = (size_t)snprintf(text, sizeof(text), "%s to %s shape", husk_dtype_name(x->dtype),
                                    husk_dtype_name(y->tensor.dtype));
     for (int32_t d = 0; d < y->tensor.rank; d++)
-        used += (size_t)snprintf(text + used, sizeof(text) - used, " %lld (%lld to %lld)",
-                                 (long long)y->tensor.shape[d], (long long)(d < x->rank ? x->strides[d] : 0),
-                                 (long long)y->tensor.strides[d]);
+        used +=
+            (size_t)snprintf(text + used, sizeof(text) - used, " %lld (%lld to %lld)", (long long)y->tensor.shape[d],
+                             (long long)(d < x->rank ? x->strides[d] : 0), (long long)y->tensor.strides[d]);
     for (int v = 0; v < VARIANTS; v++) {
         husk_copy_params params = HUSK_COPY_PARAMS(.variant = variants[v]);
         test_restore(y);
@@ -166,8 +166,8 @@ static void fill_ties(test_tensor *x, husk_dtype to)
 // Rounded to nearest, ties to even.
 START_TEST(rounding)
 {
-    static const husk_dtype pairs[][2] = {{HUSK_F32, HUSK_F16}, {HUSK_F32, HUSK_BF16}, {HUSK_I32, HUSK_F32},
-                                          {HUSK_I64, HUSK_F32}};
+    static const husk_dtype pairs[][2] = {
+        {HUSK_F32, HUSK_F16}, {HUSK_F32, HUSK_BF16}, {HUSK_I32, HUSK_F32}, {HUSK_I64, HUSK_F32}};
     const int64_t shape[] = {3, WIDE};
     for (int pair = 0; pair < 4; pair++) {
         test_tensor x = test_input_of(pairs[pair][0], 2, shape, TEST_PADDED, 4, 0.9f);

@@ -75,8 +75,8 @@ END_TEST
 // Values rounded to the dtype as a device rounds; of integers whole ones.
 START_TEST(values)
 {
-    static const double all[] = {0.1,     -2.5,   1e-7,   65519.0, 65520.0, -1e6, 3e-8,     6.1e-5,
-                                 1.00049, NAN,    3.4e38, -0.0,    2049.0,  2051.0, INFINITY, 257.5,
+    static const double all[] = {0.1, -2.5, 1e-7, 65519.0, 65520.0, -1e6, 3e-8, 6.1e-5, 1.00049, NAN, 3.4e38, -0.0,
+                                 2049.0, 2051.0, INFINITY, 257.5,
                                  // just above and below the middle of two f16 or bf16, nearer to it than an f32 tells
                                  1 + 0x1p-11 + 0x1p-40, -1 - 3 * 0x1p-11 + 0x1p-40, 1 + 0x1p-8 + 0x1p-40,
                                  1 + 3 * 0x1p-8 - 0x1p-40, 0x1p-25 + 0x1p-60};

@@ -70,14 +70,13 @@ START_TEST(shapes_and_layouts)
         const husk_dtype dtype = is_narrow ? test_dtype(round) : HUSK_F32;
         const bool is_wild = test_one_in(&random, 5);
         test_tensor table = test_input_of(dtype, 2, table_shape, test_pick_layout(&random), (uint64_t)round, 8.0f);
-        test_tensor indices = make_indices(test_one_in(&random, 2) ? HUSK_I64 : HUSK_I32, rank, shape,
-                                           test_pick_layout(&random), is_wild ? -2 : 0,
-                                           table_shape[0] + (is_wild ? 4 : 0), (uint64_t)round + 1);
+        test_tensor indices =
+            make_indices(test_one_in(&random, 2) ? HUSK_I64 : HUSK_I32, rank, shape, test_pick_layout(&random),
+                         is_wild ? -2 : 0, table_shape[0] + (is_wild ? 4 : 0), (uint64_t)round + 1);
         test_tensor y = test_output(dtype, rank + 1, shape, test_pick_layout(&random));
         const husk_embedding_params params =
             HUSK_EMBEDDING_PARAMS(.has_padding = (uint32_t)(round % 2),
-                                  .padding_index =
-                                      round % 2 * husk_ref_random_below(&random, table_shape[0]));
+                                  .padding_index = round % 2 * husk_ref_random_below(&random, table_shape[0]));
         run_all(&params, &table, &indices, &y);
         test_release(&table);
         test_release(&indices);
@@ -105,8 +104,8 @@ END_TEST
 // No such index reads anything; whatever its size. The table lies at its buffer's end.
 START_TEST(indices_that_name_no_row)
 {
-    static const int64_t wild[] = {0,         4,         -1,         5,         INT32_MAX, INT32_MIN,
-                                   INT64_MAX, INT64_MIN, 1LL << 32, -(1LL << 32), 3,       6};
+    static const int64_t wild[] = {0,         4,         -1,           5, INT32_MAX, INT32_MIN, INT64_MAX,
+                                   INT64_MIN, 1LL << 32, -(1LL << 32), 3, 6};
     const int64_t table_shape[] = {5, 33}, shape[] = {12, 33};
     const husk_embedding_params params = HUSK_EMBEDDING_PARAMS(0);
     test_tensor table = test_input(2, table_shape, TEST_PACKED, 1, 1.0f);
@@ -221,8 +220,7 @@ START_TEST(bad_input)
     params = HUSK_EMBEDDING_PARAMS(.has_padding = 1, .padding_index = -10);
     refuse(HUSK_INVALID_ARGUMENT, "padding_index", &params, table, indices, &y.tensor);
     params = HUSK_EMBEDDING_PARAMS(.padding_index = 3);
-    refuse(HUSK_INVALID_ARGUMENT, "padding_index is 3, but has_padding is 0", &params, table, indices,
-           &y.tensor);
+    refuse(HUSK_INVALID_ARGUMENT, "padding_index is 3, but has_padding is 0", &params, table, indices, &y.tensor);
     params = HUSK_EMBEDDING_PARAMS(.has_padding = 2);
     refuse(HUSK_INVALID_ARGUMENT, "has_padding", &params, table, indices, &y.tensor);
     params = HUSK_EMBEDDING_PARAMS(.scale_by_frequency = 2);

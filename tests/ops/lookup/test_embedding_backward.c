@@ -120,8 +120,7 @@ START_TEST(shapes_and_layouts)
         const bool has_padding = test_one_in(&random, 3);
         const husk_embedding_params params = HUSK_EMBEDDING_PARAMS(
                 .has_padding = has_padding,
-                .padding_index =
-                    has_padding ? husk_ref_random_below(&random, 2 * table_shape[0]) - table_shape[0] : 0,
+                .padding_index = has_padding ? husk_ref_random_below(&random, 2 * table_shape[0]) - table_shape[0] : 0,
                 .scale_by_frequency = test_one_in(&random, 3),
                 .accumulate = test_one_in(&random, 2) ? HUSK_ACCUMULATE_PARAMETERS : HUSK_ACCUMULATE_INPUTS);
         run_all(&params, &indices, &dy, &dtable);
@@ -166,8 +165,8 @@ END_TEST
 
 START_TEST(indices_that_name_no_row)
 {
-    static const int64_t wild[] = {0,         4,         -1,         5,           INT32_MAX, INT32_MIN,
-                                   INT64_MAX, INT64_MIN, 1LL << 32, -(1LL << 32), 3,         6};
+    static const int64_t wild[] = {0,         4,         -1,           5, INT32_MAX, INT32_MIN, INT64_MAX,
+                                   INT64_MIN, 1LL << 32, -(1LL << 32), 3, 6};
     const int64_t table_shape[] = {5, 33}, shape[] = {12, 33};
     const husk_embedding_params params = HUSK_EMBEDDING_PARAMS(0);
     test_tensor indices = make_indices(HUSK_I64, 1, shape, TEST_PACKED, 0, 5, false, 2);

@@ -72,8 +72,7 @@ START_TEST(shapes_and_layouts)
             make_labels(test_one_in(&random, 2) ? HUSK_I64 : HUSK_I32, rank, shape, test_pick_layout(&random),
                         is_wild ? -2 : 0, classes + (is_wild ? 4 : 0), (uint64_t)round + 1);
         test_tensor y = test_output(dtype, rank + 1, shape, test_pick_layout(&random));
-        husk_one_hot_params params =
-            HUSK_MAKE(husk_one_hot_params, .on = 7.0f, .off = 8.0f); // which do not count
+        husk_one_hot_params params = HUSK_MAKE(husk_one_hot_params, .on = 7.0f, .off = 8.0f); // which do not count
         if (test_one_in(&random, 2))
             params = HUSK_MAKE(husk_one_hot_params, .on = test_one_in(&random, 3) ? 0.0f : 0.9f,
                                .off = test_one_in(&random, 3) ? -1.0f : 0.01f);
@@ -99,8 +98,8 @@ END_TEST
 
 START_TEST(labels_that_are_no_class)
 {
-    static const int64_t wild[] = {0,         4,         -1,         5,             INT32_MAX, INT32_MIN,
-                                   INT64_MAX, INT64_MIN, 1LL << 32, -(1LL << 32), 3,         6};
+    static const int64_t wild[] = {0,         4,         -1,           5, INT32_MAX, INT32_MIN, INT64_MAX,
+                                   INT64_MIN, 1LL << 32, -(1LL << 32), 3, 6};
     const int64_t shape[] = {12, 5};
     const husk_one_hot_params params = HUSK_MAKE(husk_one_hot_params, .on = INFINITY, .off = NAN);
     test_tensor y = test_output(HUSK_F32, 2, shape, TEST_PADDED);

@@ -88,8 +88,7 @@ START_TEST(row_lengths)
                                       8191, 8192, 16383, 16384, 16385, 20011, 32769, 70001};
     const int64_t shape[] = {3, lengths[_i]}, flat[] = {lengths[_i]};
     husk_loss_params params =
-        HUSK_MAKE(husk_loss_params, .reduction = _i % 2 ? HUSK_LOSS_NONE : HUSK_LOSS_MEAN,
-                  .ignore_index = -100);
+        HUSK_MAKE(husk_loss_params, .reduction = _i % 2 ? HUSK_LOSS_NONE : HUSK_LOSS_MEAN, .ignore_index = -100);
     run_shape(&params, LOSS_TARGET_I32, 2, shape, _i % 3 == 0);
     params.label_smoothing = 0.25f;
     run_shape(&params, _i % 2 ? LOSS_TARGET_I64 : LOSS_TARGET_FLOAT, 2, shape, _i % 3 == 0);
@@ -106,9 +105,8 @@ START_TEST(many_rows)
 {
     static const int64_t shapes[][3] = {{20000, 3, 1}, {700, 130, 1}, {3, 21, 3000}, {2, 5, 40000}, {60000, 1, 1}};
     for (int reduction = 0; reduction < 2; reduction++) {
-        const husk_loss_params params =
-            HUSK_MAKE(husk_loss_params, .reduction = (husk_loss_reduction)reduction,
-                      .label_smoothing = reduction ? 0.1f : 0.0f, .ignore_index = -100);
+        const husk_loss_params params = HUSK_MAKE(husk_loss_params, .reduction = (husk_loss_reduction)reduction,
+                                                  .label_smoothing = reduction ? 0.1f : 0.0f, .ignore_index = -100);
         run_shape(&params, LOSS_TARGET_I64, shapes[_i][2] == 1 ? 2 : 3, shapes[_i], reduction == 0);
     }
 }
@@ -122,8 +120,8 @@ START_TEST(many_terms_of_one_sign)
     static const int64_t shapes[][3] = {{1, 130000, 2}, {1, 8000000, 1}};
     const int64_t *shape = shapes[_i / 2];
     loss_case c = {.dtype = HUSK_F32, .rank = _i / 2 ? 2 : 3, .shape = {shape[0], shape[1], shape[2]}};
-    c.params = HUSK_MAKE(husk_loss_params, .reduction = HUSK_LOSS_NONE,
-                         .label_smoothing = _i % 2 ? 1.0f : 0.0f, .ignore_index = -100);
+    c.params = HUSK_MAKE(husk_loss_params, .reduction = HUSK_LOSS_NONE, .label_smoothing = _i % 2 ? 1.0f : 0.0f,
+                         .ignore_index = -100);
     loss_case_fill(&c, LOSS_TARGET_I32, TEST_PACKED, TEST_PACKED, false, false, 3);
     test_release(&c.x);
     c.x = test_input_alike(c.rank, shape, TEST_PACKED, -logf((float)shape[1] / 1.7f));
@@ -183,8 +181,7 @@ START_TEST(special_rows)
     const int64_t shape[] = {8, lengths[_i / 2]};
     for (int reduction = 0; reduction < 3; reduction++) {
         loss_case c = {.dtype = HUSK_F32, .rank = 2, .shape = {shape[0], shape[1]}};
-        c.params =
-            HUSK_MAKE(husk_loss_params, .reduction = (husk_loss_reduction)reduction, .ignore_index = 7);
+        c.params = HUSK_MAKE(husk_loss_params, .reduction = (husk_loss_reduction)reduction, .ignore_index = 7);
         loss_case_fill(&c, LOSS_TARGET_I64, _i % 2 ? TEST_REVERSED : TEST_PACKED, TEST_PACKED, false, false, 9);
         for (int64_t i = 0; i < 8; i++)
             husk_ref_store(&c.target.array, i, (double)labels[i]);
@@ -206,8 +203,8 @@ END_TEST
 // past their ends. i32 and i64, rows of neighbouring classes, and neighbouring rows.
 START_TEST(labels_of_no_class)
 {
-    static const int64_t labels[] = {-1,        21,        INT32_MAX,        INT32_MIN,        -100,
-                                     1LL << 32, (1LL << 32) + 3, INT64_MAX / 2 + 1, INT64_MIN, -(1LL << 32) + 3};
+    static const int64_t labels[] = {
+        -1, 21, INT32_MAX, INT32_MIN, -100, 1LL << 32, (1LL << 32) + 3, INT64_MAX / 2 + 1, INT64_MIN, -(1LL << 32) + 3};
     enum { COUNT = sizeof(labels) / sizeof(labels[0]) };
     const bool is_long = _i % 2;
     for (int i = 0; i < COUNT; i++) {
@@ -331,9 +328,8 @@ START_TEST(nothing)
     for (int kind = 0; kind < 8; kind++) {
         for (int reduction = 0; reduction < 3; reduction++) {
             loss_case c = {.dtype = HUSK_F32, .rank = 2, .shape = {shapes[_i][0], shapes[_i][1]}};
-            c.params =
-                HUSK_MAKE(husk_loss_params, .kind = (husk_loss_kind)kind,
-                          .reduction = (husk_loss_reduction)reduction, .ignore_index = -100, .beta = 1);
+            c.params = HUSK_MAKE(husk_loss_params, .kind = (husk_loss_kind)kind,
+                                 .reduction = (husk_loss_reduction)reduction, .ignore_index = -100, .beta = 1);
             if (kind < 2 && shapes[_i][1] == 0) // rows of no classes
                 continue;
             loss_case_fill(&c, LOSS_TARGET_I32, TEST_PACKED, TEST_PACKED, false, false, 2);
@@ -399,8 +395,7 @@ START_TEST(bad_params)
         {HUSK_MAKE(husk_loss_params, .kind = HUSK_LOSS_HUBER, .beta = NAN, .ignore_index = -100), "beta"},
         {HUSK_MAKE(husk_loss_params, .label_smoothing = 1.5f, .ignore_index = -100), "label_smoothing"},
         {HUSK_MAKE(husk_loss_params, .label_smoothing = -0.5f, .ignore_index = -100), "label_smoothing"},
-        {HUSK_MAKE(husk_loss_params, .kind = HUSK_LOSS_ABSOLUTE, .label_smoothing = 0.5f,
-                   .ignore_index = -100),
+        {HUSK_MAKE(husk_loss_params, .kind = HUSK_LOSS_ABSOLUTE, .label_smoothing = 0.5f, .ignore_index = -100),
          "label_smoothing"},
         {HUSK_MAKE(husk_loss_params, .accumulate = 4, .ignore_index = -100), "accumulate"},
         {HUSK_MAKE(husk_loss_params, .variant = "fastest", .ignore_index = -100), "fastest"},
@@ -431,8 +426,7 @@ START_TEST(bad_tensors)
     const husk_loss_params likelihood = husk_loss_defaults(HUSK_LOSS_NEGATIVE_LOG),
                            square = husk_loss_defaults(HUSK_LOSS_MEAN_SQUARE),
                            binary = husk_loss_defaults(HUSK_LOSS_BINARY_LOGITS),
-                           none =
-                               HUSK_MAKE(husk_loss_params, .reduction = HUSK_LOSS_NONE, .ignore_index = -100);
+                           none = HUSK_MAKE(husk_loss_params, .reduction = HUSK_LOSS_NONE, .ignore_index = -100);
     husk_tensor scalar = x.tensor, no_buffer = x.tensor, still = x.tensor, no_classes = x.tensor;
     scalar.rank = 0;
     no_buffer.buffer = NULL;
@@ -462,8 +456,8 @@ START_TEST(bad_tensors)
     refuse(HUSK_INVALID_ARGUMENT, "loss", NULL, t, l, NULL, NULL, &scalar); // x's first element
     still.strides[0] = 0;
     still.strides[1] = 1;
-    const husk_loss_params square_none = HUSK_MAKE(husk_loss_params, .kind = HUSK_LOSS_MEAN_SQUARE,
-                                                   .reduction = HUSK_LOSS_NONE, .ignore_index = -100);
+    const husk_loss_params square_none =
+        HUSK_MAKE(husk_loss_params, .kind = HUSK_LOSS_MEAN_SQUARE, .reduction = HUSK_LOSS_NONE, .ignore_index = -100);
     refuse(HUSK_INVALID_ARGUMENT, "loss", &square_none, t, t, NULL, NULL, &still);
     test_release(&x);
     test_release(&wrong);

@@ -154,12 +154,11 @@ static void run_shape(const husk_loss_params *params, loss_target target, int32_
 // Vectors, blocks and units end somewhere: lengths around them.
 START_TEST(row_lengths)
 {
-    static const int64_t lengths[] = {1,    2,    3,    7,    15,   16,   17,    63,    64,    65,   255,
-                                      257,  1000, 2047, 2048, 2049, 4097, 8191,  16384, 16385, 32769};
+    static const int64_t lengths[] = {1,   2,    3,    7,    15,   16,   17,   63,    64,    65,   255,
+                                      257, 1000, 2047, 2048, 2049, 4097, 8191, 16384, 16385, 32769};
     const int64_t shape[] = {3, lengths[_i]}, flat[] = {lengths[_i]};
     husk_loss_params params =
-        HUSK_MAKE(husk_loss_params, .reduction = _i % 2 ? HUSK_LOSS_NONE : HUSK_LOSS_MEAN,
-                  .ignore_index = -100);
+        HUSK_MAKE(husk_loss_params, .reduction = _i % 2 ? HUSK_LOSS_NONE : HUSK_LOSS_MEAN, .ignore_index = -100);
     run_shape(&params, LOSS_TARGET_I32, 2, shape, _i % 3 == 0);
     params.label_smoothing = 0.25f;
     params.accumulate = HUSK_ACCUMULATE_ALL;
@@ -177,9 +176,8 @@ START_TEST(many_rows)
 {
     static const int64_t shapes[][3] = {{20000, 3, 1}, {700, 130, 1}, {3, 21, 3000}, {2, 5, 40000}};
     for (int reduction = 0; reduction < 2; reduction++) {
-        const husk_loss_params params =
-            HUSK_MAKE(husk_loss_params, .reduction = (husk_loss_reduction)reduction,
-                      .label_smoothing = reduction ? 0.1f : 0.0f, .ignore_index = -100);
+        const husk_loss_params params = HUSK_MAKE(husk_loss_params, .reduction = (husk_loss_reduction)reduction,
+                                                  .label_smoothing = reduction ? 0.1f : 0.0f, .ignore_index = -100);
         run_shape(&params, LOSS_TARGET_I64, shapes[_i][2] == 1 ? 2 : 3, shapes[_i], reduction == 0);
     }
 }
@@ -215,9 +213,8 @@ START_TEST(in_place)
     for (int v = 0; v < VARIANTS; v++) {
         for (int option = 0; option < 6; option++) {
             const bool is_target = option % 2;
-            const husk_loss_params params =
-                HUSK_MAKE(husk_loss_params, .kind = kinds[option / 2], .variant = variants[v],
-                          .ignore_index = -100, .beta = 1);
+            const husk_loss_params params = HUSK_MAKE(husk_loss_params, .kind = kinds[option / 2],
+                                                      .variant = variants[v], .ignore_index = -100, .beta = 1);
             test_tensor other = test_input(3, shape, layouts[_i], 4, 1.0f);
             test_tensor own = test_inout(3, shape, layouts[_i], 5, 1.0f);
             test_tensor dloss = test_input(0, loss_scalar, TEST_PACKED, 6, 1.0f);
@@ -228,7 +225,8 @@ START_TEST(in_place)
                                 .dloss = &dloss.array};
             ck_assert(husk_ref_loss_prepare(&op));
             if (test_ran(husk_loss_backward(test_queue(), &params, &x->tensor, &target->tensor, NULL, NULL,
-                                            &dloss.tensor, &own.tensor), NAME, variants[v])) {
+                                            &dloss.tensor, &own.tensor),
+                         NAME, variants[v])) {
                 test_fetch(&own);
                 husk_ref_report report = {0};
                 check(&op, &own.array, &report);
@@ -257,8 +255,8 @@ START_TEST(special_rows)
     const int64_t shape[] = {8, lengths[_i / 2]};
     for (int reduction = 0; reduction < 6; reduction++) {
         loss_case c = {.dtype = HUSK_F32, .rank = 2, .shape = {shape[0], shape[1]}};
-        c.params = HUSK_MAKE(husk_loss_params, .reduction = (husk_loss_reduction)(reduction % 3),
-                             .ignore_index = 7, .accumulate = reduction < 3 ? 0 : HUSK_ACCUMULATE_INPUTS);
+        c.params = HUSK_MAKE(husk_loss_params, .reduction = (husk_loss_reduction)(reduction % 3), .ignore_index = 7,
+                             .accumulate = reduction < 3 ? 0 : HUSK_ACCUMULATE_INPUTS);
         loss_case_fill(&c, LOSS_TARGET_I64, _i % 2 ? TEST_REVERSED : TEST_PACKED, TEST_PACKED, false, false, 9);
         for (int64_t i = 0; i < 8; i++)
             husk_ref_store(&c.target.array, i, (double)labels[i]);
@@ -281,8 +279,8 @@ END_TEST
 // read past the ends. i32 and i64, rows of neighbouring classes, and neighbouring rows.
 START_TEST(labels_of_no_class)
 {
-    static const int64_t labels[] = {-1,        21,        INT32_MAX,        INT32_MIN,        -100,
-                                     1LL << 32, (1LL << 32) + 3, INT64_MAX / 2 + 1, INT64_MIN, -(1LL << 32) + 3};
+    static const int64_t labels[] = {
+        -1, 21, INT32_MAX, INT32_MIN, -100, 1LL << 32, (1LL << 32) + 3, INT64_MAX / 2 + 1, INT64_MIN, -(1LL << 32) + 3};
     enum { COUNT = sizeof(labels) / sizeof(labels[0]) };
     const bool is_long = _i % 2;
     for (int i = 0; i < COUNT; i++) {
@@ -324,8 +322,8 @@ START_TEST(everything_ignored)
 {
     const int64_t shape[] = {5, 9};
     loss_case c = {.dtype = HUSK_F32, .rank = 2, .shape = {shape[0], shape[1]}};
-    c.params = HUSK_MAKE(husk_loss_params, .kind = (husk_loss_kind)(_i % 2),
-                         .reduction = (husk_loss_reduction)(_i / 2), .ignore_index = -100, .beta = 1);
+    c.params = HUSK_MAKE(husk_loss_params, .kind = (husk_loss_kind)(_i % 2), .reduction = (husk_loss_reduction)(_i / 2),
+                         .ignore_index = -100, .beta = 1);
     loss_case_fill(&c, LOSS_TARGET_I32, TEST_PACKED, TEST_PACKED, true, false, 9);
     for (int64_t i = 0; i < 5; i++)
         husk_ref_store(&c.target.array, i, -100);
@@ -359,8 +357,8 @@ END_TEST
 START_TEST(large_logarithms)
 {
     loss_case c = {.dtype = HUSK_F32, .rank = 1, .shape = {40}};
-    c.params = HUSK_MAKE(husk_loss_params, .kind = HUSK_LOSS_DIVERGENCE, .reduction = HUSK_LOSS_SUM,
-                         .log_target = 1, .ignore_index = -100);
+    c.params = HUSK_MAKE(husk_loss_params, .kind = HUSK_LOSS_DIVERGENCE, .reduction = HUSK_LOSS_SUM, .log_target = 1,
+                         .ignore_index = -100);
     loss_case_fill(&c, LOSS_TARGET_FLOAT, TEST_PACKED, TEST_PACKED, false, false, 9);
     for (int64_t i = 0; i < 40; i++)
         husk_ref_store(&c.target.array, i, 88.0 + 0.0175 * (double)i);
@@ -454,10 +452,9 @@ START_TEST(bad_input)
     const husk_tensor *t = &x.tensor, *l = &labels.tensor, *g = &dloss.tensor, *y = &dx.tensor;
     const husk_loss_params unknown = HUSK_MAKE(husk_loss_params, .accumulate = 4, .ignore_index = -100),
                            kind = husk_loss_defaults(8),
-                           adds = HUSK_MAKE(husk_loss_params, .accumulate = HUSK_ACCUMULATE_INPUTS,
-                                            .ignore_index = -100),
-                           none =
-                               HUSK_MAKE(husk_loss_params, .reduction = HUSK_LOSS_NONE, .ignore_index = -100);
+                           adds =
+                               HUSK_MAKE(husk_loss_params, .accumulate = HUSK_ACCUMULATE_INPUTS, .ignore_index = -100),
+                           none = HUSK_MAKE(husk_loss_params, .reduction = HUSK_LOSS_NONE, .ignore_index = -100);
     husk_tensor no_buffer = dx.tensor, inside = x.tensor;
     no_buffer.buffer = NULL;
     inside.rank = 0;

@@ -22,17 +22,16 @@ static bool compute(const char *variant, float label_smoothing, const float *log
     const int64_t shape[] = {ROWS, classes}, rows[] = {ROWS};
     const float ones[ROWS] = {1, 1, 1, 1, 1, 1};
     const husk_loss_params params =
-        HUSK_MAKE(husk_loss_params, .reduction = HUSK_LOSS_NONE, .label_smoothing = label_smoothing,
-                  .variant = variant, .ignore_index = -100);
+        HUSK_MAKE(husk_loss_params, .reduction = HUSK_LOSS_NONE, .label_smoothing = label_smoothing, .variant = variant,
+                  .ignore_index = -100);
     test_tensor in = test_input_values(2, shape, logits), target = test_input_i32(ROWS, labels),
                 out = test_output(HUSK_F32, 1, rows, TEST_PACKED), dloss = test_input_values(1, rows, ones),
                 gradient = test_output(HUSK_F32, 2, shape, TEST_PACKED);
-    const bool ran =
-        test_ran(husk_loss(test_queue(), &params, &in.tensor, &target.tensor, NULL, NULL, &out.tensor),
-                 "loss", variant) &&
-        test_ran(husk_loss_backward(test_queue(), &params, &in.tensor, &target.tensor, NULL, NULL,
-                                    &dloss.tensor, &gradient.tensor),
-                 "loss_backward", variant);
+    const bool ran = test_ran(husk_loss(test_queue(), &params, &in.tensor, &target.tensor, NULL, NULL, &out.tensor),
+                              "loss", variant) &&
+                     test_ran(husk_loss_backward(test_queue(), &params, &in.tensor, &target.tensor, NULL, NULL,
+                                                 &dloss.tensor, &gradient.tensor),
+                              "loss_backward", variant);
     if (ran) {
         test_get_values(&out, losses);
         test_get_values(&gradient, dx);
@@ -66,8 +65,8 @@ START_TEST(equal_logits_cost_log_of_the_classes)
             const bool ran = compute(variants[v], 0, x);
             for (int i = 0; ran && i < ROWS; i++)
                 ck_assert_msg(fabs((double)losses[i] - right) <= 16 * HUSK_REF_UNIT * fmax(1, right),
-                              "logits %g, %lld classes: %.9g, %.9g is right", (double)logits[e],
-                              (long long)classes, (double)losses[i], right);
+                              "logits %g, %lld classes: %.9g, %.9g is right", (double)logits[e], (long long)classes,
+                              (double)losses[i], right);
         }
     }
 }
@@ -119,8 +118,7 @@ START_TEST(losses_are_positive_and_gradients_sum_to_zero)
             double sum = 0, size = 0;
             for (int64_t c = 0; c < classes; c++) {
                 const double g = (double)dx[row * classes + c];
-                ck_assert_msg(c == labels[row] ? g <= 0 && g >= -1 : g >= 0 && g <= 1, "a gradient of %.9g",
-                              g);
+                ck_assert_msg(c == labels[row] ? g <= 0 && g >= -1 : g >= 0 && g <= 1, "a gradient of %.9g", g);
                 sum += g;
                 size += fabs(g);
             }

@@ -7,8 +7,8 @@
 #include <math.h>
 #include <stdio.h>
 
-static const char *const variants[] = {NULL, "rows", "columns", "workgroup:256", "workgroup:64",
-                                       "registers:32x1", "registers:64x4", "registers:256x8"};
+static const char *const variants[] = {NULL,           "rows",           "columns",        "workgroup:256",
+                                       "workgroup:64", "registers:32x1", "registers:64x4", "registers:256x8"};
 static const char *const output_names[] = {"y", "mean", "rstd", "running_mean", "running_variance"};
 enum { VARIANTS = sizeof(variants) / sizeof(variants[0]), OUTPUTS = 5 };
 
@@ -158,8 +158,7 @@ static husk_norm_params draw_params(husk_ref_random *random, husk_norm_kind kind
     husk_norm_params params = husk_norm_defaults(kind);
     params.epsilon = test_one_in(random, 3) ? 1e-3f : params.epsilon;
     if (kind == HUSK_NORM_LAYER || kind == HUSK_NORM_RMS)
-        params.axis =
-            test_axis(random, rank - 1 - (int32_t)husk_ref_random_below(random, rank < 4 ? rank : 4), rank);
+        params.axis = test_axis(random, rank - 1 - (int32_t)husk_ref_random_below(random, rank < 4 ? rank : 4), rank);
     if (kind == HUSK_NORM_GROUP)
         params.groups = (uint32_t)TEST_PICK(random, 0, 1, 2, 3, 5);
     if (kind == HUSK_NORM_BATCH) {
@@ -315,11 +314,10 @@ START_TEST(many_terms_of_one_sign)
     static const int64_t shapes[][4] = {{2, 16, 32, 64}, {1, 16, 256, 256}, {2048, 6, 1, 2}, {1, 65536, 1, 1}};
     const test_layout layout = _i != 2 ? TEST_CHANNELS_LAST : TEST_PACKED;
     const husk_norm_params params =
-        _i < 2 ? HUSK_MAKE(husk_norm_params, .kind = HUSK_NORM_INSTANCE, .axis = -1, .epsilon = 1e-5f)
-        : _i == 2
-            ? HUSK_MAKE(husk_norm_params, .kind = HUSK_NORM_BATCH, .training = 1, .axis = -1,
-                        .epsilon = 1e-5f, .momentum = 0.1f)
-            : HUSK_MAKE(husk_norm_params, .kind = HUSK_NORM_GROUP, .groups = 1, .axis = -1, .epsilon = 1e-5f);
+        _i < 2    ? HUSK_MAKE(husk_norm_params, .kind = HUSK_NORM_INSTANCE, .axis = -1, .epsilon = 1e-5f)
+        : _i == 2 ? HUSK_MAKE(husk_norm_params, .kind = HUSK_NORM_BATCH, .training = 1, .axis = -1, .epsilon = 1e-5f,
+                              .momentum = 0.1f)
+                  : HUSK_MAKE(husk_norm_params, .kind = HUSK_NORM_GROUP, .groups = 1, .axis = -1, .epsilon = 1e-5f);
     operands o = make_operands(&params, HUSK_F32, 4, shapes[_i], layout, layout, 3, 1.0f);
     int64_t index[4] = {0};
     do {
@@ -439,9 +437,9 @@ START_TEST(nothing)
 {
     static const int64_t shapes[][3] = {{0, 6, 3}, {3, 0, 5}, {2, 4, 0}};
     for (int which = 0; which < 15; which++) {
-        const husk_norm_params params = HUSK_MAKE(husk_norm_params, .kind = (husk_norm_kind)(which / 3),
-                                                  .training = which / 3 == HUSK_NORM_BATCH, .axis = -1,
-                                                  .epsilon = 1e-5f, .momentum = 0.1f);
+        const husk_norm_params params =
+            HUSK_MAKE(husk_norm_params, .kind = (husk_norm_kind)(which / 3), .training = which / 3 == HUSK_NORM_BATCH,
+                      .axis = -1, .epsilon = 1e-5f, .momentum = 0.1f);
         operands o = make_operands(&params, HUSK_F32, 3, shapes[which % 3], TEST_PACKED, TEST_PACKED, 3, 2.0f);
         test_ok(run(test_queue(), &o, NULL));
         for (int i = 0; i < OUTPUTS; i++)
@@ -455,8 +453,7 @@ END_TEST
 START_TEST(default_params)
 {
     const int64_t shape[] = {6, 30};
-    const husk_norm_params params =
-        HUSK_MAKE(husk_norm_params, .kind = HUSK_NORM_LAYER, .axis = -1, .epsilon = 1e-5f);
+    const husk_norm_params params = HUSK_MAKE(husk_norm_params, .kind = HUSK_NORM_LAYER, .axis = -1, .epsilon = 1e-5f);
     operands o = make_operands(&params, HUSK_F32, 2, shape, TEST_PACKED, TEST_PACKED, 3, 2.0f);
     test_ok(husk_norm(test_queue(), NULL, &o.x.tensor, NULL, NULL, NULL, NULL, &o.outputs[0].tensor, NULL, NULL));
     o.has_scale = o.has_bias = o.has[1] = o.has[2] = false;
@@ -479,8 +476,8 @@ START_TEST(the_check_sees_mistakes)
     const int64_t shape[] = {3, 8, 5, 6};
     for (int kind = 0; kind < 5; kind++) {
         const husk_norm_params params =
-            HUSK_MAKE(husk_norm_params, .kind = (husk_norm_kind)kind, .training = kind == HUSK_NORM_BATCH,
-                      .axis = -1, .epsilon = 1e-5f, .momentum = 0.1f);
+            HUSK_MAKE(husk_norm_params, .kind = (husk_norm_kind)kind, .training = kind == HUSK_NORM_BATCH, .axis = -1,
+                      .epsilon = 1e-5f, .momentum = 0.1f);
         operands o = make_operands(&params, HUSK_F32, 4, shape, TEST_PACKED, TEST_PADDED, 3, 2.0f);
         test_ok(run(test_queue(), &o, NULL));
         test_fetch(&o.outputs[0]);
@@ -503,8 +500,8 @@ static void refuse(husk_status wanted, const char *argument, const operands *o)
 START_TEST(bad_params)
 {
     const int64_t shape[] = {4, 6, 5};
-    const husk_norm_params good = HUSK_MAKE(husk_norm_params, .kind = HUSK_NORM_BATCH, .training = 1,
-                                            .axis = -1, .epsilon = 1e-5f, .momentum = 0.1f);
+    const husk_norm_params good = HUSK_MAKE(husk_norm_params, .kind = HUSK_NORM_BATCH, .training = 1, .axis = -1,
+                                            .epsilon = 1e-5f, .momentum = 0.1f);
     operands o = make_operands(&good, HUSK_F32, 3, shape, TEST_PACKED, TEST_PACKED, 3, 1.0f);
 #define BAD(argument, ...)                                   \
     do {                                                     \
@@ -531,8 +528,8 @@ START_TEST(bad_params)
     o.params = good;
     o.params.size = 4096;
     refuse(HUSK_INVALID_ARGUMENT, "params", &o);
-    o.params = HUSK_MAKE(husk_norm_params, .kind = HUSK_NORM_BATCH, .variant = "row", .axis = -1,
-                         .epsilon = 1e-5f, .momentum = 0.1f);
+    o.params = HUSK_MAKE(husk_norm_params, .kind = HUSK_NORM_BATCH, .variant = "row", .axis = -1, .epsilon = 1e-5f,
+                         .momentum = 0.1f);
     test_refused(husk_norm(test_silent_queue(), &o.params, &o.x.tensor, NULL, NULL, &o.outputs[3].tensor,
                            &o.outputs[4].tensor, &o.outputs[0].tensor, NULL, NULL),
                  HUSK_INVALID_ARGUMENT, "row");
@@ -551,17 +548,17 @@ static void spoil(const operands *o, int which, const husk_tensor *with, husk_st
                                 &o->outputs[3].tensor, &o->outputs[4].tensor, &o->outputs[0].tensor,
                                 &o->outputs[1].tensor, &o->outputs[2].tensor};
     all[which] = with;
-    test_refused(husk_norm(test_silent_queue(), &o->params, all[0], all[1], all[2], all[3], all[4], all[5], all[6],
-                           all[7]),
-                 wanted, argument);
+    test_refused(
+        husk_norm(test_silent_queue(), &o->params, all[0], all[1], all[2], all[3], all[4], all[5], all[6], all[7]),
+        wanted, argument);
 }
 
 START_TEST(bad_tensors)
 {
     static const char *const names[] = {"x", "scale", "bias", "running_mean", "running_variance", "y", "mean", "rstd"};
     const int64_t shape[] = {4, 6, 5}, other[] = {4, 5, 6}, channels[] = {7}, single[] = {1, 6, 1};
-    const husk_norm_params params = HUSK_MAKE(husk_norm_params, .kind = HUSK_NORM_BATCH, .training = 1,
-                                              .axis = -1, .epsilon = 1e-5f, .momentum = 0.1f);
+    const husk_norm_params params = HUSK_MAKE(husk_norm_params, .kind = HUSK_NORM_BATCH, .training = 1, .axis = -1,
+                                              .epsilon = 1e-5f, .momentum = 0.1f);
     operands o = make_operands(&params, HUSK_F32, 3, shape, TEST_PACKED, TEST_PACKED, 3, 1.0f);
     test_tensor turned = test_output(HUSK_F32, 3, other, TEST_PACKED);
     test_tensor longer = test_output(HUSK_F32, 1, channels, TEST_PACKED);

@@ -99,8 +99,8 @@ START_TEST(finite_differences)
     test_differences("norm dx", run_forward, &f, &x, &f.y, &dy, &dx, 1);
     test_differences("norm dscale", run_forward, &f, &scale, &f.y, &dy, &dscale, 1);
     test_differences("norm dbias", run_forward, &f, &bias, &f.y, &dy, &dbias, 1);
-    husk_ref_array *all[] = {&x,    &dy,   &dx,   &scale,        &bias,             &dscale,
-                             &dbias, &mean, &rstd, &running_mean, &running_variance, &f.y};
+    husk_ref_array *all[] = {
+        &x, &dy, &dx, &scale, &bias, &dscale, &dbias, &mean, &rstd, &running_mean, &running_variance, &f.y};
     for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
         test_array_release(all[i]);
 }
@@ -160,8 +160,8 @@ static operands make_operands(const husk_norm_params *params, husk_dtype dtype, 
 
 static void release_operands(operands *o)
 {
-    test_tensor *all[] = {&o->x,    &o->scale,        &o->mean,         &o->rstd,
-                          &o->dy,   &o->gradients[0], &o->gradients[1], &o->gradients[2]};
+    test_tensor *all[] = {&o->x,  &o->scale,        &o->mean,         &o->rstd,
+                          &o->dy, &o->gradients[0], &o->gradients[1], &o->gradients[2]};
     for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
         if (all[i]->memory != NULL)
             test_release(all[i]);
@@ -199,10 +199,9 @@ static husk_ref_norm_backward reference_of(const operands *o)
 static void describe(const operands *o, const char *gradient, char *text, size_t capacity)
 {
     const husk_norm_params *p = &o->params;
-    size_t used =
-        (size_t)snprintf(text, capacity, "%s %s axis=%d groups=%u training=%u accumulate=%u %s shape",
-                         gradient, husk_norm_kind_name(p->kind), (int)p->axis, (unsigned)p->groups,
-                         (unsigned)p->training, (unsigned)p->accumulate, husk_dtype_name(o->x.tensor.dtype));
+    size_t used = (size_t)snprintf(text, capacity, "%s %s axis=%d groups=%u training=%u accumulate=%u %s shape",
+                                   gradient, husk_norm_kind_name(p->kind), (int)p->axis, (unsigned)p->groups,
+                                   (unsigned)p->training, (unsigned)p->accumulate, husk_dtype_name(o->x.tensor.dtype));
     for (int32_t d = 0; d < o->x.tensor.rank && used < capacity; d++)
         used += (size_t)snprintf(text + used, capacity - used, " %lld", (long long)o->x.tensor.shape[d]);
 }
@@ -337,8 +336,8 @@ START_TEST(large)
     const test_layout layout = _i % 2 ? TEST_CHANNELS_LAST : TEST_PACKED, layouts[3] = {layout, layout, layout};
     const int64_t shape[] = {3, 64, 125, 128};
     const husk_norm_params params =
-        _i < 2 ? HUSK_MAKE(husk_norm_params, .kind = HUSK_NORM_BATCH, .training = 1, .axis = -1,
-                           .epsilon = 1e-5f, .momentum = 0.1f)
+        _i < 2 ? HUSK_MAKE(husk_norm_params, .kind = HUSK_NORM_BATCH, .training = 1, .axis = -1, .epsilon = 1e-5f,
+                           .momentum = 0.1f)
                : HUSK_MAKE(husk_norm_params, .kind = HUSK_NORM_LAYER, .axis = -1, .epsilon = 1e-5f);
     operands o = make_operands(&params, HUSK_F32, 4, shape, layouts, 4, 3.0f);
     husk_ref_norm_backward op = reference_of(&o);
@@ -353,15 +352,14 @@ END_TEST
 // group of many channels; and, in the tier long, dbias over so many sets that there are more blocks of them.
 START_TEST(many_terms_of_one_sign)
 {
-    static const int64_t shapes[][4] = {{130000, 40},       {60000, 3, 1, 2}, {2, 16, 32, 32},
+    static const int64_t shapes[][4] = {{130000, 40},      {60000, 3, 1, 2}, {2, 16, 32, 32},
                                         {1, 16, 256, 256}, {1, 65536, 1, 1}, {16777216, 2}};
     const bool is_layer = _i % 5 == 0, is_group = _i == 4;
     const husk_norm_params params =
-        is_layer ? HUSK_MAKE(husk_norm_params, .kind = HUSK_NORM_LAYER, .axis = -1, .epsilon = 1e-5f)
-        : is_group
-            ? HUSK_MAKE(husk_norm_params, .kind = HUSK_NORM_GROUP, .groups = 1, .axis = -1, .epsilon = 1e-5f)
-            : HUSK_MAKE(husk_norm_params, .kind = HUSK_NORM_BATCH, .training = 1, .axis = -1,
-                        .epsilon = 1e-5f, .momentum = 0.1f);
+        is_layer   ? HUSK_MAKE(husk_norm_params, .kind = HUSK_NORM_LAYER, .axis = -1, .epsilon = 1e-5f)
+        : is_group ? HUSK_MAKE(husk_norm_params, .kind = HUSK_NORM_GROUP, .groups = 1, .axis = -1, .epsilon = 1e-5f)
+                   : HUSK_MAKE(husk_norm_params, .kind = HUSK_NORM_BATCH, .training = 1, .axis = -1, .epsilon = 1e-5f,
+                               .momentum = 0.1f);
     const test_layout layout = !is_layer && _i >= 2 ? TEST_CHANNELS_LAST : TEST_PACKED;
     const test_layout layouts[3] = {layout, layout, layout};
     const int32_t rank = is_layer ? 2 : 4;
@@ -389,8 +387,8 @@ START_TEST(in_place)
     for (int which = 0; which < 12; which++) {
         const test_layout layout = choices[which % 3], layouts[3] = {layout, layout, layout};
         const husk_norm_params params =
-            HUSK_MAKE(husk_norm_params, .kind = (husk_norm_kind)_i, .training = _i == HUSK_NORM_BATCH,
-                      .axis = -1, .epsilon = 1e-5f, .momentum = 0.1f);
+            HUSK_MAKE(husk_norm_params, .kind = (husk_norm_kind)_i, .training = _i == HUSK_NORM_BATCH, .axis = -1,
+                      .epsilon = 1e-5f, .momentum = 0.1f);
         for (int v = 0; v < VARIANTS; v++) {
             operands o = make_operands(&params, HUSK_F32, 4, shapes[which / 6], layouts, 3, 2.0f);
             test_tensor *replaced = which / 3 % 2 ? &o.x : &o.dy;
@@ -461,10 +459,9 @@ START_TEST(nothing)
     static const int64_t shapes[][3] = {{0, 6, 3}, {3, 0, 5}, {2, 4, 0}};
     static const test_layout packed[3] = {TEST_PACKED, TEST_PACKED, TEST_PACKED};
     for (int which = 0; which < 30; which++) {
-        const husk_norm_params params = HUSK_MAKE(husk_norm_params, .kind = (husk_norm_kind)(which / 6),
-                                                  .training = which / 6 == HUSK_NORM_BATCH,
-                                                  .accumulate = which % 2 ? HUSK_ACCUMULATE_ALL : 0,
-                                                  .axis = -1, .epsilon = 1e-5f, .momentum = 0.1f);
+        const husk_norm_params params = HUSK_MAKE(
+            husk_norm_params, .kind = (husk_norm_kind)(which / 6), .training = which / 6 == HUSK_NORM_BATCH,
+            .accumulate = which % 2 ? HUSK_ACCUMULATE_ALL : 0, .axis = -1, .epsilon = 1e-5f, .momentum = 0.1f);
         operands o = make_operands(&params, HUSK_F32, 3, shapes[which / 2 % 3], packed, 3, 2.0f);
         test_ok(run(test_queue(), &o, NULL));
         husk_ref_norm_backward op = reference_of(&o);
@@ -498,8 +495,8 @@ START_TEST(the_check_sees_mistakes)
     const int64_t shape[] = {3, 8, 5, 6};
     for (int kind = 0; kind < 5; kind++) {
         const husk_norm_params params =
-            HUSK_MAKE(husk_norm_params, .kind = (husk_norm_kind)kind, .training = kind == HUSK_NORM_BATCH,
-                      .axis = -1, .epsilon = 1e-5f, .momentum = 0.1f);
+            HUSK_MAKE(husk_norm_params, .kind = (husk_norm_kind)kind, .training = kind == HUSK_NORM_BATCH, .axis = -1,
+                      .epsilon = 1e-5f, .momentum = 0.1f);
         operands o = make_operands(&params, HUSK_F32, 4, shape, layouts, 3, 2.0f);
         test_ok(run(test_queue(), &o, NULL));
         for (int i = 0; i < GRADIENTS; i++) {
@@ -521,14 +518,9 @@ static const char *const argument_names[] = {"x", "scale", "mean", "rstd", "dy",
 
 static void list_arguments(const operands *o, const husk_tensor *list[ARGUMENTS])
 {
-    const husk_tensor *const all[] = {&o->x.tensor,
-                                      &o->scale.tensor,
-                                      &o->mean.tensor,
-                                      &o->rstd.tensor,
-                                      &o->dy.tensor,
-                                      &o->gradients[0].tensor,
-                                      &o->gradients[1].tensor,
-                                      &o->gradients[2].tensor};
+    const husk_tensor *const all[] = {
+        &o->x.tensor,  &o->scale.tensor,        &o->mean.tensor,         &o->rstd.tensor,
+        &o->dy.tensor, &o->gradients[0].tensor, &o->gradients[1].tensor, &o->gradients[2].tensor};
     for (int i = 0; i < ARGUMENTS; i++)
         list[i] = all[i];
 }
@@ -548,8 +540,8 @@ START_TEST(bad_tensors)
 {
     static const test_layout packed[3] = {TEST_PACKED, TEST_PACKED, TEST_PACKED};
     const int64_t shape[] = {4, 6, 5}, other[] = {4, 5, 6}, channels[] = {7};
-    const husk_norm_params params = HUSK_MAKE(husk_norm_params, .kind = HUSK_NORM_BATCH, .training = 1,
-                                              .axis = -1, .epsilon = 1e-5f, .momentum = 0.1f);
+    const husk_norm_params params = HUSK_MAKE(husk_norm_params, .kind = HUSK_NORM_BATCH, .training = 1, .axis = -1,
+                                              .epsilon = 1e-5f, .momentum = 0.1f);
     operands o = make_operands(&params, HUSK_F32, 3, shape, packed, 3, 1.0f);
     test_tensor turned = test_output(HUSK_F32, 3, other, TEST_PACKED);
     test_tensor longer = test_output(HUSK_F32, 1, channels, TEST_PACKED);
@@ -588,8 +580,8 @@ START_TEST(bad_tensors)
     shifted.offset += 6;
     husk_tensor short_x = o.x.tensor, short_dy = o.dy.tensor;
     short_x.shape[0] = short_dy.shape[0] = 3;
-    test_refused(husk_norm_backward(test_silent_queue(), &params, &short_x, NULL, good[2], good[3], &short_dy,
-                                    &shifted, NULL, NULL),
+    test_refused(husk_norm_backward(test_silent_queue(), &params, &short_x, NULL, good[2], good[3], &short_dy, &shifted,
+                                    NULL, NULL),
                  HUSK_INVALID_ARGUMENT, "dx");
     operands adds = o;
     adds.params.accumulate = HUSK_ACCUMULATE_INPUTS;
@@ -608,8 +600,8 @@ START_TEST(bad_params)
 {
     static const test_layout packed[3] = {TEST_PACKED, TEST_PACKED, TEST_PACKED};
     const int64_t shape[] = {4, 6, 5};
-    const husk_norm_params good = HUSK_MAKE(husk_norm_params, .kind = HUSK_NORM_BATCH, .training = 1,
-                                            .axis = -1, .epsilon = 1e-5f, .momentum = 0.1f);
+    const husk_norm_params good = HUSK_MAKE(husk_norm_params, .kind = HUSK_NORM_BATCH, .training = 1, .axis = -1,
+                                            .epsilon = 1e-5f, .momentum = 0.1f);
     operands o = make_operands(&good, HUSK_F32, 3, shape, packed, 3, 1.0f);
 #define BAD(argument, ...)                                                                 \
     do {                                                                                   \

@@ -9,8 +9,8 @@
 #include "support/support.h"
 #include "support/values.h"
 
-static const char *const variants[] =
-    {NULL, "rows", "columns", "workgroup:64", "workgroup:256", "registers:32x1", "registers:256x8"};
+static const char *const variants[] = {
+    NULL, "rows", "columns", "workgroup:64", "workgroup:256", "registers:32x1", "registers:256x8"};
 enum { VARIANTS = sizeof variants / sizeof *variants };
 
 // Sets that lie in one piece, an odd number of them; channels of images; columns.
@@ -53,9 +53,9 @@ static bool compute(const problem *p, const char *variant, const float *x, float
     params.variant = variant;
     test_tensor input = test_input_values(p->rank, p->shape, x),
                 output = test_output(HUSK_F32, p->rank, p->shape, TEST_PACKED);
-    const bool ran = test_ran(husk_norm(test_queue(), &params, &input.tensor, NULL, NULL, NULL, NULL,
-                                        &output.tensor, NULL, NULL),
-                              "norm", variant);
+    const bool ran =
+        test_ran(husk_norm(test_queue(), &params, &input.tensor, NULL, NULL, NULL, NULL, &output.tensor, NULL, NULL),
+                 "norm", variant);
     if (ran) {
         test_get_values(&output, y);
         test_count_executed("norm", variant);
@@ -106,9 +106,8 @@ START_TEST(powers_of_two_and_signs_change_no_bit)
                 v.moved[i] = v.x[i] * factors[f];
             ck_assert(compute(p, variants[n], v.moved, v.z));
             for (int64_t i = 0; i < count_of(p); i++)
-                ck_assert_msg(v.z[i] == (factors[f] < 0 ? -v.y[i] : v.y[i]),
-                              "%s: x %g gives %.9g, times %g %.9g", named(variants[n]), (double)v.x[i],
-                              (double)v.y[i], (double)factors[f], (double)v.z[i]);
+                ck_assert_msg(v.z[i] == (factors[f] < 0 ? -v.y[i] : v.y[i]), "%s: x %g gives %.9g, times %g %.9g",
+                              named(variants[n]), (double)v.x[i], (double)v.y[i], (double)factors[f], (double)v.z[i]);
         }
     }
     release(&v);
@@ -133,8 +132,8 @@ START_TEST(a_constant_changes_little)
             for (int64_t i = 0; i < count_of(p); i++)
                 ck_assert_msg(fabs((double)v.y[i] - (double)v.z[i]) <=
                                   2 * f * HUSK_REF_UNIT * (1 + fabs((double)v.y[i])),
-                              "%s: x %g gives %.9g, and with %g more %.9g", named(variants[n]),
-                              (double)v.x[i], (double)v.y[i], (double)constants[c], (double)v.z[i]);
+                              "%s: x %g gives %.9g, and with %g more %.9g", named(variants[n]), (double)v.x[i],
+                              (double)v.y[i], (double)constants[c], (double)v.z[i]);
         }
     }
     release(&v);
@@ -147,10 +146,7 @@ static void fill(const problem *p, int kind, float *x)
     husk_ref_random random = {.seed = 11 + (uint64_t)kind};
     for (int64_t i = 0; i < count_of(p); i++) {
         const float unit = (float)husk_ref_random_below(&random, 4096) / 4096.0f;
-        x[i] = kind == 0   ? 1e-15f * unit
-               : kind == 1 ? 1e15f * (unit - 0.5f)
-               : kind == 2 ? 1000.0f + unit
-                           : unit;
+        x[i] = kind == 0 ? 1e-15f * unit : kind == 1 ? 1e15f * (unit - 0.5f) : kind == 2 ? 1000.0f + unit : unit;
     }
     if (kind == 3)
         x[count_of(p) / 2] = 1e6f;
@@ -174,8 +170,7 @@ START_TEST(sets_have_no_mean_and_variance_one)
                     squares += (double)v.y[i] * (double)v.y[i];
                 }
             ck_assert_msg(p->kind == HUSK_NORM_RMS || fabs(sum) <= 2 * f * HUSK_REF_UNIT * n_set,
-                          "%s: numbers of kind %d have a mean of %.3g", named(variant), which % 4,
-                          sum / n_set);
+                          "%s: numbers of kind %d have a mean of %.3g", named(variant), which % 4, sum / n_set);
             ck_assert_msg(fabs(squares - n_set) <= 4 * f * HUSK_REF_UNIT * n_set,
                           "%s: numbers of kind %d have a mean square of %.9g", named(variant), which % 4,
                           squares / n_set);

@@ -54,10 +54,10 @@ START_TEST(lists)
     husk_ref_random random = {.seed = 30 + (uint64_t)_i};
     for (int64_t round = 0; round < (test_is_long() ? 40 : 8); round++) {
         test_list list;
-        const husk_grad_norm_params params = HUSK_GRAD_NORM_PARAMS(
-            .kind = (husk_grad_norm_kind)(round % 2), .max_norm = (float)TEST_PICK(&random, 0, 1, 30, 100000));
-        test_list_make(&list, &random, test_tier_is("dtypes") ? test_dtype(round / 2) : dtypes[round % 4],
-                       70000);
+        const husk_grad_norm_params params =
+            HUSK_GRAD_NORM_PARAMS(.kind = (husk_grad_norm_kind)(round % 2),
+                                  .max_norm = (float)TEST_PICK(&random, 0, 1, 30, 100000));
+        test_list_make(&list, &random, test_tier_is("dtypes") ? test_dtype(round / 2) : dtypes[round % 4], 70000);
         run_all(params, &list, (int)TEST_PICK(&random, 1, 2, 3, 3));
         test_list_release(&list);
     }

@@ -84,8 +84,7 @@ START_TEST(lists)
         test_list list;
         double by;
         const husk_grad_scale_params params = draw(&random, &by);
-        test_list_make(&list, &random, test_tier_is("dtypes") ? test_dtype(round) : dtypes[round % 4],
-                       40000);
+        test_list_make(&list, &random, test_tier_is("dtypes") ? test_dtype(round) : dtypes[round % 4], 40000);
         if (test_one_in(&random, 2)) { // something that is not finite
             test_tensor *last = &list.tensors[list.count - 1];
             const int64_t count = husk_ref_array_count(&last->before);
@@ -102,8 +101,8 @@ END_TEST
 
 static test_list list_of(test_tensor *tensor)
 {
-    return (test_list){.count = 1, .tensors = {*tensor}, .list = {&tensor->tensor}, .arrays = {&tensor->before},
-                       .text = "one tensor"};
+    return (test_list){
+        .count = 1, .tensors = {*tensor}, .list = {&tensor->tensor}, .arrays = {&tensor->before}, .text = "one tensor"};
 }
 
 START_TEST(lengths)
@@ -111,12 +110,12 @@ START_TEST(lengths)
     static const int64_t all[] = {1, 15, 16, 17, 63, 65, 16383, 16384, 16385, 300007};
     test_tensor x = test_inout(1, &all[_i], TEST_PACKED, 4, 2.0f);
     test_list list = list_of(&x);
-    run_all(HUSK_MAKE(husk_grad_scale_params, .divides = 1, .factor = 1, .growth = 2, .backoff = 0.5f,
-                      .interval = 2000),
-            &list, 65536.0, 1.0);
-    run_all(HUSK_MAKE(husk_grad_scale_params, .limit = 1.0f, .factor = 1, .growth = 2, .backoff = 0.5f,
-                      .interval = 2000),
-            &list, 0.0, 0.0);
+    run_all(
+        HUSK_MAKE(husk_grad_scale_params, .divides = 1, .factor = 1, .growth = 2, .backoff = 0.5f, .interval = 2000),
+        &list, 65536.0, 1.0);
+    run_all(
+        HUSK_MAKE(husk_grad_scale_params, .limit = 1.0f, .factor = 1, .growth = 2, .backoff = 0.5f, .interval = 2000),
+        &list, 0.0, 0.0);
     run_all(husk_grad_scale_defaults(), &list, 1.0, 0.0);
     test_release(&x);
 }
@@ -132,11 +131,11 @@ START_TEST(special_values)
     test_input_update(&x);
     test_list list = list_of(&x);
     run_all(husk_grad_scale_defaults(), &list, 0.5, 0.0);
-    run_all(HUSK_MAKE(husk_grad_scale_params, .limit = 1.0f, .factor = 1, .growth = 2, .backoff = 0.5f,
-                      .interval = 2000),
-            &list, 0.0, 0.0);
-    run_all(HUSK_MAKE(husk_grad_scale_params, .factor = 2.0f, .growth = 2, .backoff = 0.5f, .interval = 2000),
-            &list, 2.0, 0.0);
+    run_all(
+        HUSK_MAKE(husk_grad_scale_params, .limit = 1.0f, .factor = 1, .growth = 2, .backoff = 0.5f, .interval = 2000),
+        &list, 0.0, 0.0);
+    run_all(HUSK_MAKE(husk_grad_scale_params, .factor = 2.0f, .growth = 2, .backoff = 0.5f, .interval = 2000), &list,
+            2.0, 0.0);
     test_release(&x);
 }
 END_TEST
@@ -176,10 +175,9 @@ START_TEST(the_scale_follows)
             followed own = {.scale = starts[start]};
             const double growth = start == 2 ? 4 : 2, backoff = start == 1 ? 0.25 : 0.5, interval = 2 + start;
             const husk_grad_scale_params params =
-                HUSK_MAKE(husk_grad_scale_params, .variant = variants[v], .divides = 1,
-                          .state = &state.tensor, .interval = (uint32_t)interval,
-                          .growth = start == 2 ? 4.0f : 2.0f, .backoff = start == 1 ? 0.25f : 0.5f,
-                          .factor = 1);
+                HUSK_MAKE(husk_grad_scale_params, .variant = variants[v], .divides = 1, .state = &state.tensor,
+                          .interval = (uint32_t)interval, .growth = start == 2 ? 4.0f : 2.0f,
+                          .backoff = start == 1 ? 0.25f : 0.5f, .factor = 1);
             for (int i = 0; i < 4; i++)
                 husk_ref_store(&state.array, i, i == 0 ? own.scale : 0.0);
             test_input_update(&state);
@@ -215,9 +213,8 @@ START_TEST(nothing)
     test_tensor x = test_inout(1, shape, TEST_PACKED, 4, 2.0f), found = number(1.0);
     const husk_tensor *const list[] = {&x.tensor};
     for (int v = 0; v < VARIANTS; v++) {
-        const husk_grad_scale_params params =
-            HUSK_MAKE(husk_grad_scale_params, .variant = variants[v], .factor = 1, .growth = 2,
-                      .backoff = 0.5f, .interval = 2000);
+        const husk_grad_scale_params params = HUSK_MAKE(husk_grad_scale_params, .variant = variants[v], .factor = 1,
+                                                        .growth = 2, .backoff = 0.5f, .interval = 2000);
         test_ok(husk_grad_scale(test_queue(), &params, list, 1, NULL, NULL));
         test_untouched(&x);
         test_restore(&found);
@@ -285,11 +282,11 @@ START_TEST(bad_input)
     husk_grad_scale_params params =
         HUSK_MAKE(husk_grad_scale_params, .factor = INFINITY, .growth = 2, .backoff = 0.5f, .interval = 2000);
     refuse(HUSK_INVALID_ARGUMENT, "factor", &params, list, 2, by, found);
-    params = HUSK_MAKE(husk_grad_scale_params, .limit = -1.0f, .factor = 1, .growth = 2, .backoff = 0.5f,
-                       .interval = 2000);
+    params =
+        HUSK_MAKE(husk_grad_scale_params, .limit = -1.0f, .factor = 1, .growth = 2, .backoff = 0.5f, .interval = 2000);
     refuse(HUSK_INVALID_ARGUMENT, "limit", &params, list, 2, by, found);
-    params = HUSK_MAKE(husk_grad_scale_params, .divides = 1, .factor = 1, .growth = 2, .backoff = 0.5f,
-                       .interval = 2000);
+    params =
+        HUSK_MAKE(husk_grad_scale_params, .divides = 1, .factor = 1, .growth = 2, .backoff = 0.5f, .interval = 2000);
     refuse(HUSK_INVALID_ARGUMENT, "by", &params, list, 2, NULL, found);
     params = HUSK_MAKE(husk_grad_scale_params, .variant = "gird", .factor = 1, .growth = 2, .backoff = 0.5f,
                        .interval = 2000);

@@ -61,8 +61,7 @@ static memory make_of(husk_dtype dtype, const husk_optimizer_params *p, int32_t 
     for (int s = 0; s < STATES; s++) {
         m.has[s] = keeps(p, s);
         if (m.has[s])
-            m.states[s] =
-                test_inout_of(dtype, rank, shape, TEST_PACKED, seed + 1 + (uint64_t)s, s == 3 ? 0.5f : 1.0f);
+            m.states[s] = test_inout_of(dtype, rank, shape, TEST_PACKED, seed + 1 + (uint64_t)s, s == 3 ? 0.5f : 1.0f);
         if (!m.has[s] || s < 2)
             continue;
         for (int64_t i = 0; i < husk_ref_array_count(&m.g.array); i++) {
@@ -255,9 +254,8 @@ END_TEST
 START_TEST(ten_runs_agree)
 {
     const int64_t shape[] = {100000};
-    const husk_optimizer_params p =
-        HUSK_MAKE(husk_optimizer_params, .kind = HUSK_OPTIMIZER_ADAMW, .rate = 0.01, .step = 3, .beta = 0.9,
-                  .beta2 = 0.999, .epsilon = 1e-8);
+    const husk_optimizer_params p = HUSK_MAKE(husk_optimizer_params, .kind = HUSK_OPTIMIZER_ADAMW, .rate = 0.01,
+                                              .step = 3, .beta = 0.9, .beta2 = 0.999, .epsilon = 1e-8);
     memory m = make(&p, 1, shape, 4);
     test_tensor copy = test_output(HUSK_F32, 1, shape, TEST_PACKED);
     for (int i = 0; i < 10; i++) {
@@ -363,14 +361,13 @@ START_TEST(bad_input)
     refuse(HUSK_INVALID_ARGUMENT, "third", &adam, g, w, m, v, v);
     const int64_t one[] = {1};
     test_tensor f16 = test_inout_of(HUSK_F16, 2, shape, TEST_PACKED, 5, 1), n = test_inout(1, one, TEST_PACKED, 5, 1);
-    const husk_optimizer_params mixed[] =
-        {HUSK_MAKE(husk_optimizer_params, .rate = 0.5, .divides = 1),
-         HUSK_MAKE(husk_optimizer_params, .rate = 0.5, .scale = m),
-         HUSK_MAKE(husk_optimizer_params, .rate = 0.5, .skip = m),
-         HUSK_MAKE(husk_optimizer_params, .rate = 0.5, .copy = m),
-         HUSK_MAKE(husk_optimizer_params, .rate = 0.5, .scale = &f16.tensor),
-         HUSK_MAKE(husk_optimizer_params, .rate = 0.5, .copy = &wrong.tensor),
-         HUSK_MAKE(husk_optimizer_params, .rate = 0.5, .skipped = &f16.tensor)};
+    const husk_optimizer_params mixed[] = {HUSK_MAKE(husk_optimizer_params, .rate = 0.5, .divides = 1),
+                                           HUSK_MAKE(husk_optimizer_params, .rate = 0.5, .scale = m),
+                                           HUSK_MAKE(husk_optimizer_params, .rate = 0.5, .skip = m),
+                                           HUSK_MAKE(husk_optimizer_params, .rate = 0.5, .copy = m),
+                                           HUSK_MAKE(husk_optimizer_params, .rate = 0.5, .scale = &f16.tensor),
+                                           HUSK_MAKE(husk_optimizer_params, .rate = 0.5, .copy = &wrong.tensor),
+                                           HUSK_MAKE(husk_optimizer_params, .rate = 0.5, .skipped = &f16.tensor)};
     const char *const names[] = {"scale", "scale", "skip", "copy", "scale", "copy", "skipped"};
     for (int i = 0; i < 7; i++)
         refuse(i < 3 ? HUSK_INVALID_ARGUMENT : HUSK_UNSUPPORTED, names[i], &mixed[i], g, w, NULL, NULL, NULL);

@@ -27,19 +27,15 @@ static void check_indices(void *user, const husk_ref_array *indices, husk_ref_re
 
 static void describe(const husk_pool_params *params, const husk_tensor *x, char *text, size_t capacity)
 {
-    size_t used =
-        (size_t)snprintf(text, capacity, "%s %s%s%s%s x", husk_dtype_name(x->dtype),
-                         params->kind == HUSK_POOL_MAX ? "max" : "avg",
-                         params->global ? " global" : "", params->ceil_mode ? " ceil" : "",
-                         params->count_pad ? " count_pad" : "");
+    size_t used = (size_t)snprintf(text, capacity, "%s %s%s%s%s x", husk_dtype_name(x->dtype),
+                                   params->kind == HUSK_POOL_MAX ? "max" : "avg", params->global ? " global" : "",
+                                   params->ceil_mode ? " ceil" : "", params->count_pad ? " count_pad" : "");
     for (int32_t d = 0; d < x->rank && used < capacity; d++)
         used += (size_t)snprintf(text + used, capacity - used, " %lld", (long long)x->shape[d]);
     for (int32_t d = 0; d < x->rank - 2 && used < capacity; d++)
-        used += (size_t)snprintf(text + used, capacity - used,
-                                 "; window %lld stride %lld pad %lld:%lld dilation %lld",
-                                 (long long)params->window[d], (long long)params->stride[d],
-                                 (long long)params->pad[d], (long long)params->pad_end_extra[d],
-                                 (long long)params->dilation[d]);
+        used += (size_t)snprintf(text + used, capacity - used, "; window %lld stride %lld pad %lld:%lld dilation %lld",
+                                 (long long)params->window[d], (long long)params->stride[d], (long long)params->pad[d],
+                                 (long long)params->pad_end_extra[d], (long long)params->dilation[d]);
 }
 
 // x into outputs of the given layouts with every variant.
@@ -53,8 +49,7 @@ static void run_all(const husk_pool_params *wanted, test_tensor *x, test_layout 
     describe(&params, &x->tensor, text, sizeof(text));
     test_ok_error(husk_pool_output_shape(&params, &x->tensor, shape, &error), &error);
     husk_ref_pool_output_shape(&op, reference);
-    ck_assert_msg(memcmp(shape, reference, (size_t)x->tensor.rank * sizeof(*shape)) == 0,
-                  "output shape of %s", text);
+    ck_assert_msg(memcmp(shape, reference, (size_t)x->tensor.rank * sizeof(*shape)) == 0, "output shape of %s", text);
 
     test_tensor y = test_output(x->tensor.dtype, x->tensor.rank, shape, y_layout);
     test_tensor indices = {0};
@@ -66,8 +61,8 @@ static void run_all(const husk_pool_params *wanted, test_tensor *x, test_layout 
         test_restore(&y);
         if (with != NO_INDICES)
             test_restore(&indices);
-        if (!test_ran(husk_pool(test_queue(), &params, &x->tensor, &y.tensor, with ? &indices.tensor : NULL),
-                      "pool", variants[v]))
+        if (!test_ran(husk_pool(test_queue(), &params, &x->tensor, &y.tensor, with ? &indices.tensor : NULL), "pool",
+                      variants[v]))
             continue;
         husk_ref_report report = {0};
         test_fetch(&y);
@@ -94,8 +89,7 @@ static husk_pool_params pick_params(husk_ref_random *random, int32_t space)
         params.dilation[d] = TEST_PICK(random, 0, 0, 1, 2, 3);
         const int64_t extent = (params.dilation[d] ? params.dilation[d] : 1) * (params.window[d] - 1) + 1;
         params.pad[d] = test_one_in(random, 2) ? husk_ref_random_below(random, extent) : 0;
-        params.pad_end_extra[d] = test_one_in(random, 3)
-                                      ? husk_ref_random_below(random, extent) - params.pad[d]
+        params.pad_end_extra[d] = test_one_in(random, 3)   ? husk_ref_random_below(random, extent) - params.pad[d]
                                   : test_one_in(random, 4) ? -params.pad[d]
                                                            : 0;
     }
@@ -140,8 +134,8 @@ START_TEST(narrow_dtypes)
         }
         const with_indices with =
             params.kind == HUSK_POOL_MAX ? (with_indices)husk_ref_random_below(&random, 3) : NO_INDICES;
-        test_tensor x = test_input_of(test_dtype(_i + round), rank, shape, test_pick_layout(&random),
-                                      (uint64_t)round, 2.0f);
+        test_tensor x =
+            test_input_of(test_dtype(_i + round), rank, shape, test_pick_layout(&random), (uint64_t)round, 2.0f);
         run_all(&params, &x, test_pick_layout(&random), with);
         test_release(&x);
         round++;
@@ -162,9 +156,8 @@ START_TEST(options_and_layouts)
         const bool is_amid_nan = test_one_in(&random, 2);
         const with_indices with =
             params.kind == HUSK_POOL_MAX ? (with_indices)husk_ref_random_below(&random, 3) : NO_INDICES;
-        test_tensor x =
-            (is_amid_nan ? test_input_amid_nan : test_input)(rank, shape, test_pick_layout(&random),
-                                                             (uint64_t)round, 2.0f);
+        test_tensor x = (is_amid_nan ? test_input_amid_nan : test_input)(rank, shape, test_pick_layout(&random),
+                                                                         (uint64_t)round, 2.0f);
         run_all(&params, &x, test_pick_layout(&random), with);
         test_release(&x);
         round++;
@@ -236,9 +229,8 @@ START_TEST(special_values)
 {
     static const test_layout layouts[] = {TEST_PACKED, TEST_CHANNELS_LAST, TEST_SPREAD};
     const int64_t shape[] = {1, 20, 13, 37};
-    husk_pool_params params =
-        HUSK_POOL_PARAMS(.kind = _i % 2 ? HUSK_POOL_AVG : HUSK_POOL_MAX, .window = {3, 3},
-                         .stride = {2, 1 + _i % 4 / 2}, .pad = {1, 1});
+    husk_pool_params params = HUSK_POOL_PARAMS(.kind = _i % 2 ? HUSK_POOL_AVG : HUSK_POOL_MAX, .window = {3, 3},
+                                               .stride = {2, 1 + _i % 4 / 2}, .pad = {1, 1});
     if (_i >= 12)
         params = HUSK_POOL_PARAMS(.kind = params.kind, .global = 1);
     test_tensor x = test_input(4, shape, layouts[_i / 4 % 3], 11, 3.0f);
@@ -285,9 +277,8 @@ END_TEST
 START_TEST(windows_over_nothing)
 {
     const int64_t shape[] = {1, 18, 2, 2};
-    husk_pool_params params =
-        HUSK_POOL_PARAMS(.kind = _i % 2 ? HUSK_POOL_AVG : HUSK_POOL_MAX, .window = {2, 2}, .stride = {1, 1},
-                         .pad = {3, 3}, .dilation = {4, 4});
+    husk_pool_params params = HUSK_POOL_PARAMS(.kind = _i % 2 ? HUSK_POOL_AVG : HUSK_POOL_MAX, .window = {2, 2},
+                                               .stride = {1, 1}, .pad = {3, 3}, .dilation = {4, 4});
     params.count_pad = _i >= 4;
     test_tensor x = test_input(4, shape, _i / 2 % 2 ? TEST_CHANNELS_LAST : TEST_PACKED, 17, 2.0f);
     run_all(&params, &x, TEST_PACKED, params.kind == HUSK_POOL_MAX ? INDICES_I32 : NO_INDICES);
@@ -324,8 +315,7 @@ START_TEST(the_check_sees_mistakes)
 {
     const int64_t shape[] = {1, 3, 9, 11}, out[] = {1, 3, 4, 5};
     for (int kind = 0; kind < 2; kind++) {
-        husk_pool_params params =
-            HUSK_POOL_PARAMS(.kind = (husk_pool_kind)kind, .window = {3, 3}, .stride = {2, 2});
+        husk_pool_params params = HUSK_POOL_PARAMS(.kind = (husk_pool_kind)kind, .window = {3, 3}, .stride = {2, 2});
         test_tensor x = test_input(4, shape, TEST_PACKED, 15, 2.0f);
         test_tensor y = test_output(HUSK_F32, 4, out, TEST_PADDED);
         test_ok(husk_pool(test_queue(), &params, &x.tensor, &y.tensor, NULL));
@@ -378,16 +368,15 @@ START_TEST(bad_params)
         params.size = sizeof(params);
     test_tensor x = test_input(4, shape, TEST_PACKED, 19, 1.0f);
     test_tensor y = test_output(HUSK_F32, 4, out, TEST_PACKED);
-    test_refused(husk_pool(test_silent_queue(), &params, &x.tensor, &y.tensor, NULL), bad->status,
-                 bad->argument);
+    test_refused(husk_pool(test_silent_queue(), &params, &x.tensor, &y.tensor, NULL), bad->status, bad->argument);
     test_untouched(&y);
     test_release(&x);
     test_release(&y);
 }
 END_TEST
 
-static void refuse(husk_status wanted, const char *argument, const husk_pool_params *params,
-                   const husk_tensor *x, const husk_tensor *y, const husk_tensor *indices)
+static void refuse(husk_status wanted, const char *argument, const husk_pool_params *params, const husk_tensor *x,
+                   const husk_tensor *y, const husk_tensor *indices)
 {
     test_refused(husk_pool(test_silent_queue(), params, x, y, indices), wanted, argument);
 }
@@ -447,22 +436,17 @@ START_TEST(bad_output_shape_calls)
     int64_t shape[HUSK_MAX_RANK];
     husk_error error;
     husk_pool_params params = HUSK_POOL_PARAMS(.window = {2, 2});
-    test_refused_error(husk_pool_output_shape(NULL, &x, shape, &error), &error, HUSK_INVALID_ARGUMENT,
-                       "params");
-    test_refused_error(husk_pool_output_shape(&params, NULL, shape, &error), &error, HUSK_INVALID_ARGUMENT,
-                       "x");
-    test_refused_error(husk_pool_output_shape(&params, &x, NULL, &error), &error, HUSK_INVALID_ARGUMENT,
-                       "shape");
+    test_refused_error(husk_pool_output_shape(NULL, &x, shape, &error), &error, HUSK_INVALID_ARGUMENT, "params");
+    test_refused_error(husk_pool_output_shape(&params, NULL, shape, &error), &error, HUSK_INVALID_ARGUMENT, "x");
+    test_refused_error(husk_pool_output_shape(&params, &x, NULL, &error), &error, HUSK_INVALID_ARGUMENT, "shape");
     params.window[1] = 9;
-    test_refused_error(husk_pool_output_shape(&params, &x, shape, &error), &error, HUSK_INVALID_ARGUMENT,
-                       "window[1]");
+    test_refused_error(husk_pool_output_shape(&params, &x, shape, &error), &error, HUSK_INVALID_ARGUMENT, "window[1]");
 }
 END_TEST
 
 START_TEST(enough_configurations)
 {
-    ck_assert_msg(test_executed("pool") >= 100, "only %ld configurations were executed",
-                  test_executed("pool"));
+    ck_assert_msg(test_executed("pool") >= 100, "only %ld configurations were executed", test_executed("pool"));
 }
 END_TEST
 

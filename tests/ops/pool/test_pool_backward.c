@@ -28,8 +28,7 @@ static husk_pool_params pick_params(husk_ref_random *random, int32_t space)
         params.dilation[d] = TEST_PICK(random, 0, 0, 1, 2, 3);
         const int64_t extent = (params.dilation[d] ? params.dilation[d] : 1) * (params.window[d] - 1) + 1;
         params.pad[d] = test_one_in(random, 2) ? husk_ref_random_below(random, extent) : 0;
-        params.pad_end_extra[d] = test_one_in(random, 3)
-                                      ? husk_ref_random_below(random, extent) - params.pad[d]
+        params.pad_end_extra[d] = test_one_in(random, 3)   ? husk_ref_random_below(random, extent) - params.pad[d]
                                   : test_one_in(random, 4) ? -params.pad[d]
                                                            : 0;
     }
@@ -137,11 +136,9 @@ static void describe(const husk_pool_params *params, const husk_tensor *x, with_
     for (int32_t d = 0; d < x->rank && used < capacity; d++)
         used += (size_t)snprintf(text + used, capacity - used, " %lld", (long long)x->shape[d]);
     for (int32_t d = 0; d < x->rank - 2 && used < capacity; d++)
-        used += (size_t)snprintf(text + used, capacity - used,
-                                 "; window %lld stride %lld pad %lld:%lld dilation %lld",
-                                 (long long)params->window[d], (long long)params->stride[d],
-                                 (long long)params->pad[d], (long long)params->pad_end_extra[d],
-                                 (long long)params->dilation[d]);
+        used += (size_t)snprintf(text + used, capacity - used, "; window %lld stride %lld pad %lld:%lld dilation %lld",
+                                 (long long)params->window[d], (long long)params->stride[d], (long long)params->pad[d],
+                                 (long long)params->pad_end_extra[d], (long long)params->dilation[d]);
 }
 
 // What forward saves for x, by the reference: the check of maxima found anew takes them, too.
@@ -272,13 +269,9 @@ static const shape_case cases[] = {
     {4, {1, 3, 20, 50}, {.window = {3, 3}, .stride = {1, 1}, .pad = {2, 2}, .dilation = {2, 2}}},
     {4, {1, 2, 19, 40}, {.window = {5, 5}, .stride = {2, 2}, .pad = {1, 2}, .count_pad = 1, .ceil_mode = 1}},
     {4, {1, 1, 120, 200}, {.window = {3, 3}, .stride = {2, 2}, .pad = {1, 1}}},
-    {3,
-     {2, 3, 3},
-     {.window = {3}, .dilation = {2}, .pad_end_extra = {2}}}, // as wide as the image, and not all of it
+    {3, {2, 3, 3}, {.window = {3}, .dilation = {2}, .pad_end_extra = {2}}}, // as wide as the image, and not all of it
     {4, {1, 2, 3, 5}, {.window = {3, 5}, .dilation = {2, 1}, .pad_end_extra = {2, 0}, .count_pad = 1}},
-    {4,
-     {1, 2, 12, 200},
-     {.window = {2, 2}, .stride = {2, 200}}}, // one window a row, and far more columns than it has
+    {4, {1, 2, 12, 200}, {.window = {2, 2}, .stride = {2, 200}}}, // one window a row, and far more columns than it has
     {4, {1, 1, 40, 900}, {.window = {1, 3}, .stride = {1, 1000}, .dilation = {1, 2}, .pad = {0, 1}}},
 };
 enum { CASES = sizeof(cases) / sizeof(cases[0]) };
@@ -392,9 +385,9 @@ START_TEST(many_terms_of_one_sign)
     const int64_t rows = counts[_i / 4][0], windows = counts[_i / 4][1];
     const int64_t shape[] = {1, 20, 1, 1}, out[] = {1, 20, rows, windows};
     const test_layout layout = _i % 2 ? TEST_CHANNELS_LAST : TEST_PACKED;
-    husk_pool_params params = HUSK_POOL_PARAMS(.kind = _i / 2 % 2 ? HUSK_POOL_MAX : HUSK_POOL_AVG,
-                                               .window = {rows, windows}, .stride = {1, 1},
-                                               .pad = {rows - 1, windows - 1}, .count_pad = 1);
+    husk_pool_params params =
+        HUSK_POOL_PARAMS(.kind = _i / 2 % 2 ? HUSK_POOL_MAX : HUSK_POOL_AVG, .window = {rows, windows},
+                         .stride = {1, 1}, .pad = {rows - 1, windows - 1}, .count_pad = 1);
     test_tensor x = test_input(4, shape, layout, 3, 1.0f), dy = test_input_alike(4, out, layout, 0.1f);
     test_tensor dx = test_output(HUSK_F32, 4, shape, layout), indices = test_output(HUSK_I32, 4, out, layout);
     memset(indices.initial, 0, (size_t)indices.words * sizeof(*indices.initial));
@@ -599,8 +592,8 @@ START_TEST(bad_params)
         params.size = sizeof(params);
     test_tensor x = test_input(4, shape, TEST_PACKED, 19, 1.0f), dy = test_input(4, out, TEST_PACKED, 19, 1.0f);
     test_tensor dx = test_output(HUSK_F32, 4, shape, TEST_PACKED);
-    test_refused(husk_pool_backward(test_silent_queue(), &params, &x.tensor, NULL, &dy.tensor, &dx.tensor),
-                 bad->status, bad->argument);
+    test_refused(husk_pool_backward(test_silent_queue(), &params, &x.tensor, NULL, &dy.tensor, &dx.tensor), bad->status,
+                 bad->argument);
     test_untouched(&dx);
     test_release(&x);
     test_release(&dy);
@@ -652,8 +645,7 @@ START_TEST(bad_tensors)
     for (int d = 0; d < 4; d++)
         bad.strides[d] = 1;
     refuse(HUSK_INVALID_ARGUMENT, "dx", &params, &x.tensor, NULL, &dy.tensor, &bad);
-    ck_assert_int_eq(husk_pool_backward(NULL, &params, &x.tensor, NULL, &dy.tensor, &dx.tensor),
-                     HUSK_INVALID_ARGUMENT);
+    ck_assert_int_eq(husk_pool_backward(NULL, &params, &x.tensor, NULL, &dy.tensor, &dx.tensor), HUSK_INVALID_ARGUMENT);
     test_untouched(&dx);
     test_release(&x);
     test_release(&dy);

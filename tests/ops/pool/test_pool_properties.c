@@ -81,8 +81,7 @@ static bool compute(const problem *p, husk_pool_kind kind, const char *variant, 
                 index = output_of(p, variant, HUSK_I32);
     const husk_tensor from = planes(&input, variant, SIDE), to = planes(&output, variant, side_of(p)),
                       at = planes(&index, variant, side_of(p));
-    const bool ran =
-        test_ran(husk_pool(test_queue(), &params, &from, &to, where ? &at : NULL), "pool", variant);
+    const bool ran = test_ran(husk_pool(test_queue(), &params, &from, &to, where ? &at : NULL), "pool", variant);
     if (ran) {
         test_get_values(&output, values);
         for (int64_t i = 0; i < outputs_of(p); i++)
@@ -146,8 +145,7 @@ START_TEST(equal_elements_have_themselves_as_mean)
             for (int64_t i = 0; i < outputs_of(p); i++)
                 ck_assert_msg(fabs((double)y[i] - (double)elements[e]) <=
                                   (4 + 2 * (double)p->window) * HUSK_REF_UNIT * fabs((double)elements[e]),
-                              "%s: the mean of %.9g is %.9g", named(variants[n]), (double)elements[e],
-                              (double)y[i]);
+                              "%s: the mean of %.9g is %.9g", named(variants[n]), (double)elements[e], (double)y[i]);
         }
     }
 }
@@ -163,8 +161,8 @@ START_TEST(means_of_whole_numbers)
         if (!compute(p, HUSK_POOL_AVG, variants[n], x, y, NULL))
             continue;
         for (int64_t i = 0; i < outputs_of(p); i++) {
-            const float *corner = x + i / (side * side) * SIDE * SIDE + i / side % side * p->stride * SIDE +
-                                  i % side * p->stride;
+            const float *corner =
+                x + i / (side * side) * SIDE * SIDE + i / side % side * p->stride * SIDE + i % side * p->stride;
             double sum = 0;
             for (int64_t e = 0; e < elements; e++)
                 sum += (double)corner[e / p->window * SIDE + e % p->window];

@@ -61,7 +61,7 @@ static void run_all(const husk_dequantize_params *wanted, test_tensor *x, test_t
         params.variant = variants[v];
         test_restore(y);
         if (!test_ran(husk_dequantize(test_queue(), &params, &x->tensor, &scale->tensor, zero ? &zero->tensor : NULL,
-                               &y->tensor),
+                                      &y->tensor),
                       NAME, variants[v]))
             continue;
         test_fetch(y);
@@ -92,16 +92,17 @@ static void run_any(husk_dtype wide, husk_ref_random *random, uint64_t seed)
     for (int32_t d = 0; d < rank; d++)
         shape[d] = test_pick_size(random, 32, rank == 1 ? 5000 : rank == 2 ? 200 : rank < 5 ? 30 : 3);
     const bool has_channels = rank > 0 && !test_one_in(random, 3);
-    const husk_dequantize_params params = HUSK_DEQUANTIZE_PARAMS(
-        .axis = has_channels ? (uint32_t)husk_ref_random_below(random, rank) : (uint32_t)(seed % 2) * 99);
+    const husk_dequantize_params params =
+        HUSK_DEQUANTIZE_PARAMS(.axis = has_channels ? (uint32_t)husk_ref_random_below(random, rank)
+                                                    : (uint32_t)(seed % 2) * 99);
     const int64_t channels = has_channels ? shape[params.axis] : 1;
     const int32_t scale_rank = has_channels || test_one_in(random, 2) ? 1 : 0;
     const test_layout layout = test_pick_layout(random);
     test_tensor x = make_x(wide, byte, rank, shape, layout, seed);
     test_tensor y = make_y(wide, byte, rank, shape, test_one_in(random, 2) ? layout : test_pick_layout(random));
     test_tensor scale = make_scales(scale_rank, &channels, test_one_in(random, 3) ? TEST_SPREAD : TEST_PACKED, seed);
-    test_tensor zero = make_bytes(byte, scale_rank, &channels, test_one_in(random, 3) ? TEST_SPREAD : TEST_PACKED,
-                                  seed + 7);
+    test_tensor zero =
+        make_bytes(byte, scale_rank, &channels, test_one_in(random, 3) ? TEST_SPREAD : TEST_PACKED, seed + 7);
     run_all(&params, &x, &scale, test_one_in(random, 3) ? NULL : &zero, &y);
     test_release(&x);
     test_release(&y);
@@ -116,8 +117,10 @@ START_TEST(shapes_and_channels)
     const bool is_narrow = test_tier_is("dtypes");
     for (int64_t round = 0; round < (test_is_long() ? 40 : 10); round++) {
         const bool turns = is_narrow || (round + _i) % 8 == 0;
-        run_any(!turns ? HUSK_F32 : is_narrow && round % 2 ? HUSK_BF16 : HUSK_F16, &random,
-                (uint64_t)(round + 100 * _i));
+        run_any(!turns                   ? HUSK_F32
+                : is_narrow && round % 2 ? HUSK_BF16
+                                         : HUSK_F16,
+                &random, (uint64_t)(round + 100 * _i));
     }
 }
 END_TEST

@@ -10,8 +10,8 @@
 #include "support/support.h"
 
 // Those from the grid's on are programs for the long tier.
-static const char *const variants[] = {NULL,       "implicit_gemm:12x2v", "implicit_gemm:plain", "depthwise",
-                                       "grid:64",  "implicit_gemm:10x2v", "depthwise:pairs",     "depthwise:plain"};
+static const char *const variants[] = {NULL,      "implicit_gemm:12x2v", "implicit_gemm:plain", "depthwise",
+                                       "grid:64", "implicit_gemm:10x2v", "depthwise:pairs",     "depthwise:plain"};
 enum { DEPTHWISE = 3, GRID, ALL_VARIANTS = sizeof(variants) / sizeof(variants[0]) };
 
 static int variant_count(void)
@@ -30,8 +30,7 @@ static void check(void *user, const husk_ref_array *y, husk_ref_report *report)
 // What is right, computed once for all variants: from expect() to forget().
 static husk_ref_expected expected;
 
-static test_tensor make_bytes(husk_dtype dtype, int32_t rank, const int64_t *shape, test_layout layout,
-                              uint64_t seed)
+static test_tensor make_bytes(husk_dtype dtype, int32_t rank, const int64_t *shape, test_layout layout, uint64_t seed)
 {
     test_tensor made = test_input_of(dtype, rank, shape, layout, seed, 1.0f);
     husk_ref_random random = {.seed = seed};
@@ -52,8 +51,7 @@ static test_tensor make_scales(int64_t count, test_layout layout, int64_t k, uin
     test_tensor made = test_input(1, &count, layout, seed, 1.0f);
     for (int64_t i = 0; i < count; i++)
         husk_ref_store(&made.array, i * made.array.strides[0],
-                       (1.5 + husk_ref_load(&made.array, i * made.array.strides[0])) /
-                           (5000.0 * sqrt((double)k + 1)));
+                       (1.5 + husk_ref_load(&made.array, i * made.array.strides[0])) / (5000.0 * sqrt((double)k + 1)));
     test_input_update(&made);
     return made;
 }
@@ -92,8 +90,8 @@ static void describe(const operands *o, char *text, size_t capacity)
 {
     const husk_tensor *x = &o->x->tensor, *w = &o->w->tensor, *y = &o->y->tensor;
     size_t used = (size_t)snprintf(text, capacity, "%s to %s groups=%lld act %d%s", husk_dtype_name(x->dtype),
-                                   husk_dtype_name(y->dtype), (long long)o->params.groups,
-                                   (int)o->params.activation, o->bias ? " bias" : "");
+                                   husk_dtype_name(y->dtype), (long long)o->params.groups, (int)o->params.activation,
+                                   o->bias ? " bias" : "");
     for (int32_t d = 0; d < x->rank && used < capacity; d++)
         used += (size_t)snprintf(text + used, capacity - used, "; x %lld (%lld) w %lld y %lld (%lld)",
                                  (long long)x->shape[d], (long long)x->strides[d], (long long)w->shape[d],
@@ -145,9 +143,8 @@ static void run_packed(operands *o, const char *variant)
     husk_error error;
     o->params.variant = variant;
     const husk_status status =
-        husk_quantized_conv_plan_create(test_context(), &o->params, &o->x->tensor, &o->w->tensor,
-                                        tensor_of(o->scale), tensor_of(o->bias), &o->y->tensor, &plan,
-                                        &error);
+        husk_quantized_conv_plan_create(test_context(), &o->params, &o->x->tensor, &o->w->tensor, tensor_of(o->scale),
+                                        tensor_of(o->bias), &o->y->tensor, &plan, &error);
     if (!test_ran_error(status, &error, NAME, variant))
         return;
     const bool packs = strcmp(husk_plan_variant(plan), "grid") != 0; // which takes weights as they are
@@ -166,8 +163,7 @@ static void run_packed(operands *o, const char *variant)
     }
     test_restore(o->y);
     test_ok(husk_quantized_conv_plan_run(plan, test_queue(), &o->x->tensor, o->x_quantization, &o->w->tensor,
-                                         tensor_of(o->scale), tensor_of(o->bias), &o->y->tensor,
-                                         o->y_quantization));
+                                         tensor_of(o->scale), tensor_of(o->bias), &o->y->tensor, o->y_quantization));
     accept(o, variant);
     husk_packed_release(packed);
     husk_plan_release(plan);
@@ -175,8 +171,8 @@ static void run_packed(operands *o, const char *variant)
 
 static test_layout pick_image_layout(husk_ref_random *random)
 {
-    return (test_layout)TEST_PICK(random, TEST_PACKED, TEST_CHANNELS_LAST, TEST_CHANNELS_LAST,
-                                  TEST_CHANNELS_LAST, TEST_PADDED, TEST_SPREAD, TEST_REVERSED);
+    return (test_layout)TEST_PICK(random, TEST_PACKED, TEST_CHANNELS_LAST, TEST_CHANNELS_LAST, TEST_CHANNELS_LAST,
+                                  TEST_PADDED, TEST_SPREAD, TEST_REVERSED);
 }
 
 // What run_any draws.
@@ -198,10 +194,9 @@ static void pick_problem(husk_ref_random *random, kind what, int32_t rank, husk_
         const int64_t channels = is_depthwise ? 1 : TEST_PICK(random, 1, 2, 3, 4, 5, 8, 16, 17, 32, 40);
         x[0] = TEST_PICK(random, 1, 1, 2, 3);
         x[1] = groups * channels;
-        w[0] =
-            groups * (what.is_one_each ? 1
-                      : is_depthwise   ? TEST_PICK(random, 1, 1, 2)
-                                       : TEST_PICK(random, 1, 3, 8, 16, 31, 33, 40));
+        w[0] = groups * (what.is_one_each ? 1
+                         : is_depthwise   ? TEST_PICK(random, 1, 1, 2)
+                                          : TEST_PICK(random, 1, 3, 8, 16, 31, 33, 40));
         w[1] = channels;
         for (int32_t d = 2; d < rank; d++) {
             x[d] = 1 + husk_ref_random_below(random, rank == 3 ? 60 : rank == 4 ? 14 : 6);
@@ -209,8 +204,7 @@ static void pick_problem(husk_ref_random *random, kind what, int32_t rank, husk_
             params->stride[d - 2] = TEST_PICK(random, 0, 1, 1, 2, 3);
             params->dilation[d - 2] = TEST_PICK(random, 0, 0, 1, 2);
             params->pad[d - 2] = TEST_PICK(random, 0, 0, 1, 2, 3);
-            params->pad_end_extra[d - 2] =
-                test_one_in(random, 3) ? 0 : TEST_PICK(random, 0, 1, 2) - params->pad[d - 2];
+            params->pad_end_extra[d - 2] = test_one_in(random, 3) ? 0 : TEST_PICK(random, 0, 1, 2) - params->pad[d - 2];
         }
         husk_tensor image = {.rank = rank}, filter = {.rank = rank};
         memcpy(image.shape, x, (size_t)rank * sizeof(*x));
@@ -230,13 +224,12 @@ static void run_any(husk_ref_random *random, husk_dtype y_dtype, uint64_t seed, 
     for (int32_t d = 1; d < rank; d++)
         k *= w_shape[d];
     test_tensor x = make_bytes(x_dtype, rank, x_shape, pick_image_layout(random), seed);
-    test_tensor w = make_bytes(HUSK_I8, rank, w_shape,
-                               test_one_in(random, 3) ? test_pick_layout(random) : TEST_PACKED, seed + 1);
+    test_tensor w =
+        make_bytes(HUSK_I8, rank, w_shape, test_one_in(random, 3) ? test_pick_layout(random) : TEST_PACKED, seed + 1);
     test_tensor y = test_output(y_dtype, rank, y_shape, pick_image_layout(random));
     test_tensor scale = make_scales(test_one_in(random, 3) ? 1 : w_shape[0],
                                     test_one_in(random, 4) ? TEST_SPREAD : TEST_PACKED, k, seed);
-    test_tensor bias =
-        test_input(1, w_shape, test_one_in(random, 4) ? TEST_SPREAD : TEST_PACKED, seed + 2, 1.0f);
+    test_tensor bias = test_input(1, w_shape, test_one_in(random, 4) ? TEST_SPREAD : TEST_PACKED, seed + 2, 1.0f);
     const husk_quantization x_quantization = {test_one_in(random, 2) ? 0.0f : 0.75f,
                                               (int32_t)husk_ref_random_below(random, 256) -
                                                   (x_dtype == HUSK_I8 ? 128 : 0)};
@@ -368,15 +361,13 @@ END_TEST
 START_TEST(special_values)
 {
     const int64_t x_shape[] = {1, 5, 6, 6}, w_shape[] = {12, 5, 3, 3}, y_shape[] = {1, 12, 4, 4};
-    static const double values[] = {NAN, INFINITY, -INFINITY, 0.0, 1e30, -1e30,
-                                    1.0, 0.01,     1e-3,      NAN, 2.0,  1e-30};
+    static const double values[] = {NAN, INFINITY, -INFINITY, 0.0, 1e30, -1e30, 1.0, 0.01, 1e-3, NAN, 2.0, 1e-30};
     const husk_quantization y_quantization = {0.5f, 5};
     const husk_dtype dtype = _i / 2 ? HUSK_I8 : HUSK_F32;
     test_tensor x = make_bytes(HUSK_I8, 4, x_shape, TEST_PACKED, 1);
     test_tensor w = make_bytes(HUSK_I8, 4, w_shape, TEST_PACKED, 2);
     test_tensor y = test_output(dtype, 4, y_shape, TEST_PACKED);
-    test_tensor scale = make_scales(12, TEST_PACKED, 45, 1),
-                bias = test_input(1, w_shape, TEST_PACKED, 2, 1.0f);
+    test_tensor scale = make_scales(12, TEST_PACKED, 45, 1), bias = test_input(1, w_shape, TEST_PACKED, 2, 1.0f);
     for (int i = 0; i < 12; i++)
         husk_ref_store(_i % 2 ? &bias.array : &scale.array, i, values[i]);
     test_input_update(&scale);
@@ -405,12 +396,8 @@ START_TEST(nothing)
     test_tensor w = make_bytes(HUSK_I8, 4, w_shape, TEST_PACKED, 2);
     test_tensor y = test_output(HUSK_F32, 4, y_shape, TEST_PACKED), scale = make_scales(1, TEST_PACKED, 1, 1);
     test_tensor bias = test_input(1, w_shape, TEST_PACKED, 2, 1.0f);
-    operands o = {.params = HUSK_QUANTIZED_CONV_PARAMS(.pad = {1, 1}),
-                  .x = &x,
-                  .w = &w,
-                  .y = &y,
-                  .scale = &scale,
-                  .bias = &bias};
+    operands o = {
+        .params = HUSK_QUANTIZED_CONV_PARAMS(.pad = {1, 1}), .x = &x, .w = &w, .y = &y, .scale = &scale, .bias = &bias};
     expect(&o);
     run_some(&o, 0, variant_count());
     run_packed(&o, NULL);
@@ -449,19 +436,18 @@ START_TEST(ten_runs_agree)
     const int64_t x_shape[] = {2, 32, 20, 20}, w_shape[] = {filters, _i ? 1 : 32, 3, 3};
     const int64_t y_shape[] = {2, filters, 20, 20};
     test_tensor x = make_bytes(HUSK_I8, 4, x_shape, TEST_PACKED, 1);
-    test_tensor w = make_bytes(HUSK_I8, 4, w_shape, TEST_PACKED, 2),
-                scale = make_scales(filters, TEST_PACKED, 288, 1);
+    test_tensor w = make_bytes(HUSK_I8, 4, w_shape, TEST_PACKED, 2), scale = make_scales(filters, TEST_PACKED, 288, 1);
     test_tensor first = test_output(HUSK_F32, 4, y_shape, TEST_PACKED);
     test_tensor next = test_output(HUSK_F32, 4, y_shape, TEST_PACKED);
     for (int v = 0; v < variant_count(); v++) {
         for (int run = 0; run < 10; run++) {
             test_tensor *y = run == 0 ? &first : &next;
-            const operands o = {.params = HUSK_QUANTIZED_CONV_PARAMS(.pad = {1, 1}, .groups = _i ? 32 : 1,
-                                                                     .variant = variants[v]),
-                                .x = &x,
-                                .w = &w,
-                                .y = y,
-                                .scale = &scale};
+            const operands o = {
+                .params = HUSK_QUANTIZED_CONV_PARAMS(.pad = {1, 1}, .groups = _i ? 32 : 1, .variant = variants[v]),
+                .x = &x,
+                .w = &w,
+                .y = y,
+                .scale = &scale};
             if (!test_ran(call(&o, test_queue(), &w.tensor), NAME, variants[v]))
                 break;
             test_fetch(y);
@@ -507,8 +493,8 @@ typedef struct bad_case {
 
 static void refuse(husk_status wanted, const char *argument, const bad_case *bad)
 {
-    test_refused(husk_quantized_conv(test_silent_queue(), &bad->params, bad->x, bad->x_quantization, bad->w,
-                                     bad->scale, bad->bias, bad->y, bad->y_quantization),
+    test_refused(husk_quantized_conv(test_silent_queue(), &bad->params, bad->x, bad->x_quantization, bad->w, bad->scale,
+                                     bad->bias, bad->y, bad->y_quantization),
                  wanted, argument);
     const char *text = husk_queue_error(test_silent_queue())->text;
     ck_assert_msg(strncmp(text, "husk_quantized_conv: ", 21) == 0, "%s", text);
@@ -521,8 +507,7 @@ START_TEST(empty_batches_of_too_much)
     const int64_t side = INT32_MAX / 4, shape[] = {0, 1, side, side, 1}, filter[] = {1, 1, 1, 1, 1};
     const husk_tensor x = husk_tensor_make(none, HUSK_U8, 5, shape), w = husk_tensor_make(none, HUSK_I8, 5, filter);
     const husk_tensor y = husk_tensor_make(none, HUSK_I32, 5, shape);
-    const husk_quantized_conv_params params =
-        HUSK_QUANTIZED_CONV_PARAMS(.groups = 1, .pad = {side, side, side});
+    const husk_quantized_conv_params params = HUSK_QUANTIZED_CONV_PARAMS(.groups = 1, .pad = {side, side, side});
     husk_error error;
     husk_plan *plan = NULL;
     const husk_status status =
@@ -548,14 +533,8 @@ START_TEST(bad_input)
     test_tensor bytes = test_output(HUSK_U8, 4, y_shape, TEST_PACKED);
     test_tensor scale = make_scales(6, TEST_PACKED, 36, 1), narrow = make_scales(four, TEST_PACKED, 8, 1);
     const husk_quantization fine = {0.5f, 3}, high = {0.5f, 128}, below = {0.5f, -1}, none = {INFINITY, 0};
-    const bad_case good = {HUSK_QUANTIZED_CONV_PARAMS(.groups = 1),
-                           &x.tensor,
-                           &w.tensor,
-                           &scale.tensor,
-                           NULL,
-                           &y.tensor,
-                           &fine,
-                           NULL};
+    const bad_case good = {
+        HUSK_QUANTIZED_CONV_PARAMS(.groups = 1), &x.tensor, &w.tensor, &scale.tensor, NULL, &y.tensor, &fine, NULL};
     bad_case bad = good;
 #define REFUSE(status, argument, member, value) \
     bad = good;                                 \
@@ -623,11 +602,11 @@ START_TEST(padding_without_bounds)
     test_tensor x = make_bytes(HUSK_I8, rank, x_shape, TEST_PACKED, 1);
     test_tensor w = make_bytes(HUSK_I8, rank, w_shape, TEST_PACKED, 2);
     test_tensor y = test_output(HUSK_I32, rank, x_shape, TEST_PACKED);
-    const bad_case bad = {
-        .params = HUSK_QUANTIZED_CONV_PARAMS(.pad = {pad, pad, pad}, .stride = {stride, stride, stride}),
-        .x = &x.tensor,
-        .w = &w.tensor,
-        .y = &y.tensor};
+    const bad_case bad = {.params =
+                              HUSK_QUANTIZED_CONV_PARAMS(.pad = {pad, pad, pad}, .stride = {stride, stride, stride}),
+                          .x = &x.tensor,
+                          .w = &w.tensor,
+                          .y = &y.tensor};
     refuse(HUSK_UNSUPPORTED, words[_i], &bad);
     test_untouched(&y);
     test_release_all();
@@ -650,11 +629,11 @@ START_TEST(bad_packings)
     husk_plan *plan, *plan2;
     husk_packed *packed, *packed2, *ignored;
     husk_error error;
-    test_ok_error(husk_quantized_conv_plan_create(test_context(), &params, &x.tensor, &w.tensor,
-                                                  &scale.tensor, NULL, &y.tensor, &plan, &error),
+    test_ok_error(husk_quantized_conv_plan_create(test_context(), &params, &x.tensor, &w.tensor, &scale.tensor, NULL,
+                                                  &y.tensor, &plan, &error),
                   &error);
-    test_ok_error(husk_quantized_conv_plan_create(test_context(), &params, &x.tensor, &w2.tensor,
-                                                  &scale.tensor, NULL, &y2.tensor, &plan2, &error),
+    test_ok_error(husk_quantized_conv_plan_create(test_context(), &params, &x.tensor, &w2.tensor, &scale.tensor, NULL,
+                                                  &y2.tensor, &plan2, &error),
                   &error);
     test_ok(husk_quantized_conv_plan_pack(plan, test_queue(), &w.tensor, &packed));
     test_ok(husk_quantized_conv_plan_pack(plan2, test_queue(), &w2.tensor, &packed2));
@@ -665,13 +644,11 @@ START_TEST(bad_packings)
     test_refused(RUN(&x.tensor, &weights2, &scale.tensor, NULL, &y.tensor), HUSK_INVALID_ARGUMENT, "w");
     test_refused(RUN(&weights, &weights, &scale.tensor, NULL, &y.tensor), HUSK_INVALID_ARGUMENT, "x");
     test_refused(RUN(&x.tensor, &weights, NULL, NULL, &y.tensor), HUSK_INVALID_ARGUMENT, "w_scale");
-    test_refused(RUN(&x.tensor, &weights, &scale.tensor, &scale.tensor, &y.tensor), HUSK_INVALID_ARGUMENT,
-                 "bias");
+    test_refused(RUN(&x.tensor, &weights, &scale.tensor, &scale.tensor, &y.tensor), HUSK_INVALID_ARGUMENT, "bias");
     test_refused(RUN(&x.tensor, &weights, &scale.tensor, NULL, &y2.tensor), HUSK_INVALID_ARGUMENT, "y");
     test_refused(RUN(&x.tensor, NULL, &scale.tensor, NULL, &y.tensor), HUSK_INVALID_ARGUMENT, "w");
     test_refused(husk_quantized_conv_plan_pack(plan, queue, &weights, &ignored), HUSK_INVALID_ARGUMENT, "w");
-    test_refused(husk_quantized_conv_plan_pack(plan, queue, &w2.tensor, &ignored), HUSK_INVALID_ARGUMENT,
-                 "w");
+    test_refused(husk_quantized_conv_plan_pack(plan, queue, &w2.tensor, &ignored), HUSK_INVALID_ARGUMENT, "w");
     test_untouched(&y);
     husk_packed_release(packed);
     husk_packed_release(packed2);

@@ -9,8 +9,7 @@
 #include "ref/quantized/gemm.h"
 #include "support/support.h"
 
-static const char *const variants[] = {NULL,          "packed:12x2v", "packed:10x2v",
-                                       "packed:4x2v", "packed:plain", "tiled"};
+static const char *const variants[] = {NULL, "packed:12x2v", "packed:10x2v", "packed:4x2v", "packed:plain", "tiled"};
 enum { VARIANTS = sizeof(variants) / sizeof(variants[0]), TILED = VARIANTS - 1 };
 #define NAME "quantized_gemm"
 
@@ -23,8 +22,7 @@ static void check(void *user, const husk_ref_array *c, husk_ref_report *report)
 // What is right, computed once for all variants: from expect() to forget().
 static husk_ref_expected expected;
 
-static test_tensor make_bytes(husk_dtype dtype, int32_t rank, const int64_t *shape, test_layout layout,
-                              uint64_t seed)
+static test_tensor make_bytes(husk_dtype dtype, int32_t rank, const int64_t *shape, test_layout layout, uint64_t seed)
 {
     test_tensor made = test_input_of(dtype, rank, shape, layout, seed, 1.0f);
     husk_ref_random random = {.seed = seed};
@@ -45,8 +43,7 @@ static test_tensor make_scales(int64_t count, test_layout layout, int64_t k, uin
     test_tensor made = test_input(1, &count, layout, seed, 1.0f);
     for (int64_t i = 0; i < count; i++)
         husk_ref_store(&made.array, i * made.array.strides[0],
-                       (1.5 + husk_ref_load(&made.array, i * made.array.strides[0])) /
-                           (5000.0 * sqrt((double)k + 1)));
+                       (1.5 + husk_ref_load(&made.array, i * made.array.strides[0])) / (5000.0 * sqrt((double)k + 1)));
     test_input_update(&made);
     return made;
 }
@@ -84,15 +81,12 @@ static husk_ref_quantized_gemm op_of(const operands *o)
 static void describe(const operands *o, char *text, size_t capacity)
 {
     const husk_tensor *a = &o->a->tensor, *b = &o->b->tensor, *c = &o->c->tensor;
-    snprintf(text, capacity,
-             "%s to %s batch=%lld m=%lld n=%lld k=%lld a=%lld,%lld b=%lld,%lld c=%lld,%lld%s%s act %d",
+    snprintf(text, capacity, "%s to %s batch=%lld m=%lld n=%lld k=%lld a=%lld,%lld b=%lld,%lld c=%lld,%lld%s%s act %d",
              husk_dtype_name(a->dtype), husk_dtype_name(c->dtype), c->rank == 3 ? (long long)c->shape[0] : 0,
-             (long long)c->shape[c->rank - 2], (long long)c->shape[c->rank - 1],
-             (long long)a->shape[a->rank - 1], (long long)a->strides[a->rank - 2],
-             (long long)a->strides[a->rank - 1], (long long)b->strides[b->rank - 2],
-             (long long)b->strides[b->rank - 1], (long long)c->strides[c->rank - 2],
-             (long long)c->strides[c->rank - 1], o->scale ? " scale" : "", o->bias ? " bias" : "",
-             (int)o->params.activation);
+             (long long)c->shape[c->rank - 2], (long long)c->shape[c->rank - 1], (long long)a->shape[a->rank - 1],
+             (long long)a->strides[a->rank - 2], (long long)a->strides[a->rank - 1], (long long)b->strides[b->rank - 2],
+             (long long)b->strides[b->rank - 1], (long long)c->strides[c->rank - 2], (long long)c->strides[c->rank - 1],
+             o->scale ? " scale" : "", o->bias ? " bias" : "", (int)o->params.activation);
 }
 
 static void expect(const operands *o)
@@ -136,9 +130,8 @@ static void run_packed(operands *o, const char *variant)
     husk_error error;
     o->params.variant = variant;
     const husk_status status =
-        husk_quantized_gemm_plan_create(test_context(), &o->params, &o->a->tensor, &o->b->tensor,
-                                        tensor_of(o->scale), tensor_of(o->bias), &o->c->tensor, &plan,
-                                        &error);
+        husk_quantized_gemm_plan_create(test_context(), &o->params, &o->a->tensor, &o->b->tensor, tensor_of(o->scale),
+                                        tensor_of(o->bias), &o->c->tensor, &plan, &error);
     if (!test_ran_error(status, &error, NAME, variant))
         return;
     // A batch is not packed, and variants for GPUs take one matrix as it is.
@@ -159,8 +152,7 @@ static void run_packed(operands *o, const char *variant)
     }
     test_restore(o->c);
     test_ok(husk_quantized_gemm_plan_run(plan, test_queue(), &o->a->tensor, o->a_quantization, &o->b->tensor,
-                                         tensor_of(o->scale), tensor_of(o->bias), &o->c->tensor,
-                                         o->c_quantization));
+                                         tensor_of(o->scale), tensor_of(o->bias), &o->c->tensor, o->c_quantization));
     accept(o, variant);
     husk_packed_release(packed);
     husk_plan_release(plan);
@@ -180,12 +172,12 @@ static void run_any(husk_ref_random *random, husk_dtype c_dtype, uint64_t seed, 
     const test_layout b_layout = test_one_in(random, 3) ? test_pick_layout(random) : TEST_PACKED;
     test_tensor a = make_bytes(a_dtype, rank, a_shape + drop,
                                test_one_in(random, 3) ? test_pick_layout(random) : TEST_PADDED, seed);
-    test_tensor b = make_bytes(HUSK_I8, rank, b_shape + drop,
-                               test_one_in(random, 3) ? TEST_REVERSED : b_layout, seed + 1);
-    test_tensor c = test_output(c_dtype, rank, c_shape + drop,
-                                test_one_in(random, 2) ? TEST_PACKED : test_pick_layout(random));
-    test_tensor scale = make_scales(test_one_in(random, 3) ? 1 : n,
-                                    test_one_in(random, 4) ? TEST_SPREAD : TEST_PACKED, k, seed);
+    test_tensor b =
+        make_bytes(HUSK_I8, rank, b_shape + drop, test_one_in(random, 3) ? TEST_REVERSED : b_layout, seed + 1);
+    test_tensor c =
+        test_output(c_dtype, rank, c_shape + drop, test_one_in(random, 2) ? TEST_PACKED : test_pick_layout(random));
+    test_tensor scale =
+        make_scales(test_one_in(random, 3) ? 1 : n, test_one_in(random, 4) ? TEST_SPREAD : TEST_PACKED, k, seed);
     test_tensor bias = test_input(1, &n, test_one_in(random, 4) ? TEST_SPREAD : TEST_PACKED, seed + 2, 1.0f);
     const husk_quantization a_quantization = {test_one_in(random, 2) ? 0.0f : 0.75f,
                                               (int32_t)husk_ref_random_below(random, 256) -
@@ -202,10 +194,9 @@ static void run_any(husk_ref_random *random, husk_dtype c_dtype, uint64_t seed, 
                   .a_quantization = test_one_in(random, 4) ? NULL : &a_quantization,
                   .c_quantization = c_dtype == HUSK_I8 || c_dtype == HUSK_U8 ? &c_quantization : NULL};
     if (!is_sums)
-        o.params.activation = is_smooth
-                                  ? (husk_act)TEST_PICK(random, HUSK_ACT_GELU, HUSK_ACT_SILU, HUSK_ACT_TANH)
-                                  : (husk_act)TEST_PICK(random, HUSK_ACT_NONE, HUSK_ACT_NONE,
-                                                        HUSK_ACT_LEAKY_RELU, HUSK_ACT_RELU6);
+        o.params.activation =
+            is_smooth ? (husk_act)TEST_PICK(random, HUSK_ACT_GELU, HUSK_ACT_SILU, HUSK_ACT_TANH)
+                      : (husk_act)TEST_PICK(random, HUSK_ACT_NONE, HUSK_ACT_NONE, HUSK_ACT_LEAKY_RELU, HUSK_ACT_RELU6);
     o.params.activation_slope = seed % 2 ? 0.25f : 0.01f;
     expect(&o);
     if (is_smooth || test_tier_is("dtypes")) { // few programs
@@ -258,8 +249,7 @@ START_TEST(larger)
 {
     static const int64_t sizes[][3] = {{200, 300, 500}, {1, 1000, 1024}, {13, 33, 20000}, {500, 17, 64},
                                        {25, 700, 4096}, {129, 65, 1023}, {4, 32, 4},      {600, 600, 129}};
-    const int64_t *s = sizes[_i], a_shape[] = {s[0], s[2]}, b_shape[] = {s[2], s[1]},
-                  c_shape[] = {s[0], s[1]};
+    const int64_t *s = sizes[_i], a_shape[] = {s[0], s[2]}, b_shape[] = {s[2], s[1]}, c_shape[] = {s[0], s[1]};
     const husk_quantization a_quantization = {0.5f, 3}, c_quantization = {0.04f, -7};
     for (int is_sums = 0; is_sums < 2; is_sums++) {
         test_tensor a = make_bytes(_i % 2 ? HUSK_U8 : HUSK_I8, 2, a_shape, TEST_PACKED, 1);
@@ -352,15 +342,12 @@ END_TEST
 START_TEST(special_values)
 {
     const int64_t shape[] = {7, 20}, b_shape[] = {20, 12}, c_shape[] = {7, 12};
-    static const double values[] = {NAN, INFINITY, -INFINITY, 0.0, 1e30, -1e30,
-                                    1.0, 0.01,     1e-3,      NAN, 2.0,  1e-30};
+    static const double values[] = {NAN, INFINITY, -INFINITY, 0.0, 1e30, -1e30, 1.0, 0.01, 1e-3, NAN, 2.0, 1e-30};
     const husk_quantization c_quantization = {0.5f, 5};
     const husk_dtype dtype = _i / 2 ? HUSK_I8 : HUSK_F32;
-    test_tensor a = make_bytes(HUSK_I8, 2, shape, TEST_PACKED, 1),
-                b = make_bytes(HUSK_I8, 2, b_shape, TEST_PACKED, 2);
+    test_tensor a = make_bytes(HUSK_I8, 2, shape, TEST_PACKED, 1), b = make_bytes(HUSK_I8, 2, b_shape, TEST_PACKED, 2);
     test_tensor c = test_output(dtype, 2, c_shape, TEST_PACKED);
-    test_tensor scale = make_scales(12, TEST_PACKED, 20, 1),
-                bias = test_input(1, &b_shape[1], TEST_PACKED, 2, 1.0f);
+    test_tensor scale = make_scales(12, TEST_PACKED, 20, 1), bias = test_input(1, &b_shape[1], TEST_PACKED, 2, 1.0f);
     for (int i = 0; i < 12; i++)
         husk_ref_store(_i % 2 ? &bias.array : &scale.array, i, values[i]);
     test_input_update(&scale);
@@ -382,8 +369,7 @@ END_TEST
 START_TEST(nothing)
 {
     static const int64_t sizes[][3] = {{0, 5, 7}, {5, 0, 7}, {5, 7, 0}};
-    const int64_t *s = sizes[_i], a_shape[] = {s[0], s[2]}, b_shape[] = {s[2], s[1]},
-                  c_shape[] = {s[0], s[1]};
+    const int64_t *s = sizes[_i], a_shape[] = {s[0], s[2]}, b_shape[] = {s[2], s[1]}, c_shape[] = {s[0], s[1]};
     test_tensor a = make_bytes(HUSK_I8, 2, a_shape, TEST_PACKED, 1),
                 b = make_bytes(HUSK_I8, 2, b_shape, TEST_PACKED, 2);
     test_tensor c = test_output(HUSK_F32, 2, c_shape, TEST_PACKED), scale = make_scales(1, TEST_PACKED, 1, 1);
@@ -463,15 +449,14 @@ typedef struct bad_case {
 
 static void refuse(husk_status wanted, const char *argument, const bad_case *bad)
 {
-    test_refused(husk_quantized_gemm(test_silent_queue(), &bad->params, bad->a, bad->a_quantization, bad->b,
-                                     bad->scale, bad->bias, bad->c, bad->c_quantization),
+    test_refused(husk_quantized_gemm(test_silent_queue(), &bad->params, bad->a, bad->a_quantization, bad->b, bad->scale,
+                                     bad->bias, bad->c, bad->c_quantization),
                  wanted, argument);
 }
 
 START_TEST(bad_input)
 {
-    const int64_t a_shape[] = {4, 8}, b_shape[] = {8, 6}, c_shape[] = {4, 6}, batches[] = {3, 4, 8}, six = 6,
-                  four = 4;
+    const int64_t a_shape[] = {4, 8}, b_shape[] = {8, 6}, c_shape[] = {4, 6}, batches[] = {3, 4, 8}, six = 6, four = 4;
     test_tensor a = make_bytes(HUSK_I8, 2, a_shape, TEST_PACKED, 1),
                 b = make_bytes(HUSK_I8, 2, b_shape, TEST_PACKED, 2);
     test_tensor unsigned_b = make_bytes(HUSK_U8, 2, b_shape, TEST_PACKED, 2);
@@ -479,18 +464,11 @@ START_TEST(bad_input)
     test_tensor c = test_output(HUSK_F32, 2, c_shape, TEST_PACKED),
                 sums = test_output(HUSK_I32, 2, c_shape, TEST_PACKED);
     test_tensor bytes = test_output(HUSK_I8, 2, c_shape, TEST_PACKED);
-    test_tensor wide = test_output(HUSK_I64, 2, c_shape, TEST_PACKED),
-                scale = make_scales(six, TEST_PACKED, 8, 1);
+    test_tensor wide = test_output(HUSK_I64, 2, c_shape, TEST_PACKED), scale = make_scales(six, TEST_PACKED, 8, 1);
     test_tensor narrow = make_scales(four, TEST_PACKED, 8, 1);
     const husk_quantization fine = {0.5f, 3}, high = {0.5f, 128}, below = {-1.0f, 0}, none = {NAN, 0};
-    const bad_case good = {HUSK_QUANTIZED_GEMM_PARAMS(.variant = NULL),
-                           &a.tensor,
-                           &b.tensor,
-                           &scale.tensor,
-                           NULL,
-                           &c.tensor,
-                           &fine,
-                           NULL};
+    const bad_case good = {
+        HUSK_QUANTIZED_GEMM_PARAMS(.variant = NULL), &a.tensor, &b.tensor, &scale.tensor, NULL, &c.tensor, &fine, NULL};
     bad_case bad = good;
 #define REFUSE(status, argument, member, value) \
     bad = good;                                 \
@@ -563,12 +541,12 @@ START_TEST(bad_packings)
     husk_plan *plan, *plan2;
     husk_packed *packed, *packed2;
     husk_error error;
-    test_ok_error(husk_quantized_gemm_plan_create(test_context(), &params, &a.tensor, &b.tensor,
-                                                  &scale.tensor, NULL, &c.tensor, &plan, &error),
+    test_ok_error(husk_quantized_gemm_plan_create(test_context(), &params, &a.tensor, &b.tensor, &scale.tensor, NULL,
+                                                  &c.tensor, &plan, &error),
                   &error);
     params.variant = "packed:plain";
-    test_ok_error(husk_quantized_gemm_plan_create(test_context(), &params, &a2.tensor, &b2.tensor,
-                                                  &scale.tensor, NULL, &c.tensor, &plan2, &error),
+    test_ok_error(husk_quantized_gemm_plan_create(test_context(), &params, &a2.tensor, &b2.tensor, &scale.tensor, NULL,
+                                                  &c.tensor, &plan2, &error),
                   &error);
     test_ok(husk_quantized_gemm_plan_pack(plan, test_queue(), &b.tensor, &packed));
     test_ok(husk_quantized_gemm_plan_pack(plan2, test_queue(), &b2.tensor, &packed2));
@@ -580,19 +558,15 @@ START_TEST(bad_packings)
     test_refused(RUN(&a2.tensor, &weights, &scale.tensor, NULL, &c.tensor), HUSK_INVALID_ARGUMENT, "a");
     test_refused(RUN(&weights, &weights, &scale.tensor, NULL, &c.tensor), HUSK_INVALID_ARGUMENT, "a");
     test_refused(RUN(&a.tensor, &weights, NULL, NULL, &c.tensor), HUSK_INVALID_ARGUMENT, "b_scale");
-    test_refused(RUN(&a.tensor, &weights, &scale.tensor, &scale.tensor, &c.tensor), HUSK_INVALID_ARGUMENT,
-                 "bias");
+    test_refused(RUN(&a.tensor, &weights, &scale.tensor, &scale.tensor, &c.tensor), HUSK_INVALID_ARGUMENT, "bias");
     test_refused(RUN(&a.tensor, NULL, &scale.tensor, NULL, &c.tensor), HUSK_INVALID_ARGUMENT, "b");
     test_refused(husk_quantized_gemm_plan_pack(plan, queue, &weights, &packed2), HUSK_INVALID_ARGUMENT, "b");
-    test_refused(husk_quantized_gemm_plan_pack(plan, queue, &b2.tensor, &packed2), HUSK_INVALID_ARGUMENT,
-                 "b");
+    test_refused(husk_quantized_gemm_plan_pack(plan, queue, &b2.tensor, &packed2), HUSK_INVALID_ARGUMENT, "b");
     params.variant = "packed:plain";
-    test_refused(husk_quantized_gemm(queue, &params, &a.tensor, NULL, &weights, &scale.tensor, NULL,
-                                     &c.tensor, NULL),
+    test_refused(husk_quantized_gemm(queue, &params, &a.tensor, NULL, &weights, &scale.tensor, NULL, &c.tensor, NULL),
                  HUSK_INVALID_ARGUMENT, "b");
     params.variant = NULL;
-    test_refused(husk_gemm(queue, NULL, 1.0f, &a.tensor, &weights, NULL, 0.0f, &c.tensor), HUSK_UNSUPPORTED,
-                 "a");
+    test_refused(husk_gemm(queue, NULL, 1.0f, &a.tensor, &weights, NULL, 0.0f, &c.tensor), HUSK_UNSUPPORTED, "a");
     test_untouched(&c);
     husk_packed_release(packed);
     husk_packed_release(weights2.packed ? (husk_packed *)weights2.packed : NULL);

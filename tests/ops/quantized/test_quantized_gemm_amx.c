@@ -55,17 +55,28 @@ START_TEST(blocks_and_strips)
     if (!begin(_i))
         return;
     for (int i = 0; i < 4; ++i) {
-        test_byte_shape s = {.m = 37, .n = 20 + 30 * i, .k = 2060 + 7 * i, .a_dtype = products[_i].a_dtype,
-                             .c_dtype = i % 2 ? HUSK_I32 : HUSK_F32, .b = i == 2 ? TEST_REVERSED : TEST_PACKED,
-                             .is_packed = i % 2, .is_extreme = i == 3, .zero = 5 * i};
+        test_byte_shape s = {.m = 37,
+                             .n = 20 + 30 * i,
+                             .k = 2060 + 7 * i,
+                             .a_dtype = products[_i].a_dtype,
+                             .c_dtype = i % 2 ? HUSK_I32 : HUSK_F32,
+                             .b = i == 2 ? TEST_REVERSED : TEST_PACKED,
+                             .is_packed = i % 2,
+                             .is_extreme = i == 3,
+                             .zero = 5 * i};
         test_byte_product_run(&s, variants[i % 2], 2900 + (uint64_t)i);
         if (!test_is_long())
             continue;
         s.activation = HUSK_ACT_GELU;
         test_byte_product_run(&s, variants[i % 2], 2920 + (uint64_t)i);
-        s = (test_byte_shape){.m = 5 + 16 * i, .n = 1100, .k = 1025, .a_dtype = products[_i].a_dtype,
+        s = (test_byte_shape){.m = 5 + 16 * i,
+                              .n = 1100,
+                              .k = 1025,
+                              .a_dtype = products[_i].a_dtype,
                               .c_dtype = (const husk_dtype[]){HUSK_I8, HUSK_F16, HUSK_BF16, HUSK_F32}[i],
-                              .is_packed = i % 2, .has_bias = true, .zero = 100};
+                              .is_packed = i % 2,
+                              .has_bias = true,
+                              .zero = 100};
         test_byte_product_run(&s, "amx:1024", 2950 + (uint64_t)i);
     }
     test_restore_environment();
@@ -79,8 +90,12 @@ START_TEST(sums_of_nothing)
         return;
     for (int i = 0; i < 3; ++i)
         for (int is_packed = 0; is_packed < 2; ++is_packed)
-            test_byte_product_run(&(test_byte_shape){.m = sizes[i][0], .n = sizes[i][1], .k = sizes[i][2],
-                                                     .a_dtype = HUSK_I8, .c_dtype = HUSK_F32, .has_bias = true,
+            test_byte_product_run(&(test_byte_shape){.m = sizes[i][0],
+                                                     .n = sizes[i][1],
+                                                     .k = sizes[i][2],
+                                                     .a_dtype = HUSK_I8,
+                                                     .c_dtype = HUSK_F32,
+                                                     .has_bias = true,
                                                      .is_packed = is_packed},
                                   "amx", 1);
     test_restore_environment();
@@ -94,9 +109,9 @@ START_TEST(instructions_are_met)
     const int wanted = test_amx_is_wanted();
     for (int i = 0; i < IN_DEFAULT && begin(i); ++i) {
         const uint64_t before = test_amx_emulated();
-        const bool ran = test_byte_product_run(&(test_byte_shape){.m = 40, .n = 40, .k = 64, .c_dtype = HUSK_I32,
-                                                                  .a_dtype = products[i].a_dtype},
-                                               "amx:1024", 1);
+        const bool ran = test_byte_product_run(
+            &(test_byte_shape){.m = 40, .n = 40, .k = 64, .c_dtype = HUSK_I32, .a_dtype = products[i].a_dtype},
+            "amx:1024", 1);
         printf("amx: %s, %llu tile instructions computed by the handler\n", ran ? "ran" : "refused",
                (unsigned long long)(test_amx_emulated() - before));
         ck_assert(wanted < 0 || ran == wanted);

@@ -57,8 +57,12 @@ START_TEST(sums_of_nothing)
     static const int64_t sizes[][3] = {{0, 5, 7}, {5, 0, 7}, {5, 7, 0}};
     test_setenv("HUSK_ENGINES", products[0].engine);
     for (int i = 0; i < 3; ++i)
-        test_byte_product_run(&(test_byte_shape){.m = sizes[i][0], .n = sizes[i][1], .k = sizes[i][2], .zero = 3,
-                                                 .a_dtype = products[0].a_dtype, .c_dtype = HUSK_F32,
+        test_byte_product_run(&(test_byte_shape){.m = sizes[i][0],
+                                                 .n = sizes[i][1],
+                                                 .k = sizes[i][2],
+                                                 .zero = 3,
+                                                 .a_dtype = products[0].a_dtype,
+                                                 .c_dtype = HUSK_F32,
                                                  .has_bias = true},
                               variants[0], 1);
     test_restore_environment();

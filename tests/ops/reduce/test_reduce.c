@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const all_variants[] = {NULL, "rows", "columns", "workgroup:1x64", "workgroup:16x4",
-                                           "workgroup:1x256", "workgroup:32x8"};
+static const char *const all_variants[] = {
+    NULL, "rows", "columns", "workgroup:1x64", "workgroup:16x4", "workgroup:1x256", "workgroup:32x8"};
 enum { MENU = 7, QUICK = 5, KINDS = HUSK_REDUCE_LOG_SUM_EXP + 1 };
 
 // The large work-groups are two programs more: the long tier's.
@@ -32,9 +32,8 @@ static void check(void *user, const husk_ref_array *y, husk_ref_report *report)
 static void describe(const husk_ref_reduce *op, char *text, size_t capacity)
 {
     char axes[TEST_AXES_TEXT];
-    size_t used =
-        (size_t)snprintf(text, capacity, "%s axes=%s%s shape", husk_reduce_kind_name(op->params->kind),
-                         test_axes_text(op->params, axes), op->keep ? " keep" : "");
+    size_t used = (size_t)snprintf(text, capacity, "%s axes=%s%s shape", husk_reduce_kind_name(op->params->kind),
+                                   test_axes_text(op->params, axes), op->keep ? " keep" : "");
     for (int32_t d = 0; d < op->x->rank && used < capacity; d++)
         used += (size_t)snprintf(text + used, capacity - used, " %lld", (long long)op->x->shape[d]);
     for (int32_t d = 0; d < op->x->rank && used < capacity; d++)
@@ -110,8 +109,8 @@ static void axes_and_layouts_of(int i)
                                                   : 3);
         husk_reduce_params params = HUSK_REDUCE_PARAMS(.kind = kind);
         test_reduce_axes(&params, (uint32_t)husk_ref_random_below(&random, (int64_t)1 << rank), rank);
-        test_tensor x = make_input(kind, rank, shape, test_pick_layout(&random), (uint64_t)round,
-                                   test_one_in(&random, 2));
+        test_tensor x =
+            make_input(kind, rank, shape, test_pick_layout(&random), (uint64_t)round, test_one_in(&random, 2));
         run_all(&params, &x, test_one_in(&random, 2), test_pick_layout(&random));
         test_release(&x);
     }
@@ -134,9 +133,9 @@ END_TEST
 // Vectors, gathered blocks, strips and segments end somewhere; an axis between others, and channels of images.
 static const int64_t ends[][4] = {
     // outer, axis, inner, axes
-    {3, 1, 1, 1},     {3, 15, 1, 2},   {2, 17, 1, 2},      {3, 1023, 1, 2},   {2, 1025, 1, 2},   {1, 4099, 1, 2},
-    {200, 3, 1, 2},   {3, 255, 33, 2}, {2, 64, 511, 2},    {2, 65, 513, 2},   {1, 63, 1030, 2},  {7, 5, 31, 5},
-    {3, 40, 257, 1},  {4, 6, 49, 5},   {2, 3, 300, 5},     {70, 70, 2, 6},    {1, 200000, 1, 2}, {1, 131072, 1, 2},
+    {3, 1, 1, 1},      {3, 15, 1, 2},    {2, 17, 1, 2},    {3, 1023, 1, 2},  {2, 1025, 1, 2},   {1, 4099, 1, 2},
+    {200, 3, 1, 2},    {3, 255, 33, 2},  {2, 64, 511, 2},  {2, 65, 513, 2},  {1, 63, 1030, 2},  {7, 5, 31, 5},
+    {3, 40, 257, 1},   {4, 6, 49, 5},    {2, 3, 300, 5},   {70, 70, 2, 6},   {1, 200000, 1, 2}, {1, 131072, 1, 2},
     {3, 131073, 1, 2}, {1, 70001, 3, 2}, {1, 6000, 40, 2}, {2, 9000, 20, 6}, {9, 3, 17001, 5},  {65, 2100, 1, 2},
 };
 enum { ENDS = sizeof(ends) / sizeof(ends[0]) };
@@ -191,8 +190,7 @@ START_TEST(special_values)
         // Long products leave f32's range, and may meet an infinity on the way or not.
         if ((kind == HUSK_REDUCE_PRODUCT && length > 5) || (length > 100000 && !test_is_long() && kind % 2 == 0))
             continue;
-        husk_reduce_params params =
-            HUSK_REDUCE_PARAMS(.kind = (husk_reduce_kind)kind, .axis_count = 1, .axes = {-1});
+        husk_reduce_params params = HUSK_REDUCE_PARAMS(.kind = (husk_reduce_kind)kind, .axis_count = 1, .axes = {-1});
         run_all(&params, &x, false, TEST_PACKED);
     }
     test_release(&x);
@@ -212,8 +210,7 @@ START_TEST(first_of_equals)
     } while (husk_ref_index_next(4, shape, index));
     test_input_update(&x);
     for (uint32_t axes = 0; axes < 16; axes++) {
-        husk_reduce_params params =
-            HUSK_REDUCE_PARAMS(.kind = axes % 2 ? HUSK_REDUCE_ARGMAX : HUSK_REDUCE_ARGMIN);
+        husk_reduce_params params = HUSK_REDUCE_PARAMS(.kind = axes % 2 ? HUSK_REDUCE_ARGMAX : HUSK_REDUCE_ARGMIN);
         test_reduce_axes(&params, axes, 4);
         run_all(&params, &x, false, TEST_PACKED);
     }
@@ -235,8 +232,7 @@ START_TEST(long_sums)
     }
     test_input_update(&x);
     for (int v = 0; v < variant_count(); v++) {
-        husk_reduce_params params =
-            HUSK_REDUCE_PARAMS(.axis_count = _i, .axes = {0}, .variant = all_variants[v]);
+        husk_reduce_params params = HUSK_REDUCE_PARAMS(.axis_count = _i, .axes = {0}, .variant = all_variants[v]);
         const int64_t kept[] = {results};
         test_tensor y = test_output(HUSK_F32, _i ? 1 : 0, kept, TEST_PACKED);
         float first[3];
@@ -290,8 +286,8 @@ START_TEST(nothing)
                 test_tensor y = test_output(dtype, 1, shapes[s], TEST_PACKED);
                 husk_status status = husk_reduce(test_queue(), &params, &x.tensor, &y.tensor);
                 if (shapes[s][0] > 0 && is_refused) {
-                    test_refused(husk_reduce(test_silent_queue(), &params, &x.tensor, &y.tensor),
-                                 HUSK_INVALID_ARGUMENT, "x");
+                    test_refused(husk_reduce(test_silent_queue(), &params, &x.tensor, &y.tensor), HUSK_INVALID_ARGUMENT,
+                                 "x");
                     test_untouched(&y);
                 } else if (shapes[s][0] > 0 && test_ran(status, "reduce", params.variant)) {
                     test_fetch(&y);
@@ -336,8 +332,7 @@ START_TEST(the_check_sees_mistakes)
 {
     const int64_t shape[] = {6, 50, 8}, kept[] = {6, 8};
     for (int kind = 0; kind < KINDS; kind++) {
-        husk_reduce_params params =
-            HUSK_REDUCE_PARAMS(.kind = (husk_reduce_kind)kind, .axis_count = 1, .axes = {-2});
+        husk_reduce_params params = HUSK_REDUCE_PARAMS(.kind = (husk_reduce_kind)kind, .axis_count = 1, .axes = {-2});
         if (is_position(params.kind))
             continue; // integers cannot be NaN
         test_tensor x = make_input(params.kind, 3, shape, TEST_PACKED, 15, false);

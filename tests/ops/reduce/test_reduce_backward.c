@@ -14,9 +14,9 @@
 static const char *const variants[] = {NULL, "vector", "grid:64"};
 enum { VARIANTS = sizeof(variants) / sizeof(variants[0]) };
 
-static const husk_reduce_kind kinds[] = {HUSK_REDUCE_SUM,     HUSK_REDUCE_MEAN, HUSK_REDUCE_PRODUCT,
-                                         HUSK_REDUCE_MAX,     HUSK_REDUCE_MIN,  HUSK_REDUCE_SUM_ABS,
-                                         HUSK_REDUCE_NORM,    HUSK_REDUCE_LOG_SUM_EXP};
+static const husk_reduce_kind kinds[] = {HUSK_REDUCE_SUM,  HUSK_REDUCE_MEAN,       HUSK_REDUCE_PRODUCT,
+                                         HUSK_REDUCE_MAX,  HUSK_REDUCE_MIN,        HUSK_REDUCE_SUM_ABS,
+                                         HUSK_REDUCE_NORM, HUSK_REDUCE_LOG_SUM_EXP};
 enum { KINDS = sizeof(kinds) / sizeof(kinds[0]) };
 
 // ---- the reference is the gradient ----
@@ -79,10 +79,9 @@ static void check(void *user, const husk_ref_array *dx, husk_ref_report *report)
 static void describe(const husk_reduce_params *params, const husk_tensor *x, char *text, size_t capacity)
 {
     char axes[TEST_AXES_TEXT];
-    size_t used =
-        (size_t)snprintf(text, capacity, "%s%s %s axes=%s shape", husk_reduce_kind_name(params->kind),
-                         params->accumulate ? " accumulate" : "", husk_dtype_name(x->dtype),
-                         test_axes_text(params, axes));
+    size_t used = (size_t)snprintf(text, capacity, "%s%s %s axes=%s shape", husk_reduce_kind_name(params->kind),
+                                   params->accumulate ? " accumulate" : "", husk_dtype_name(x->dtype),
+                                   test_axes_text(params, axes));
     for (int32_t d = 0; d < x->rank && used < capacity; d++)
         used += (size_t)snprintf(text + used, capacity - used, " %lld", (long long)x->shape[d]);
     for (int32_t d = 0; d < x->rank && used < capacity; d++)
@@ -193,7 +192,7 @@ END_TEST
 // Rows and columns that end around vectors, and ones that are shared among work-groups.
 START_TEST(extents)
 {
-    static const int64_t ends[][4] = {{3, 63, 1, 2},     {3, 65, 1, 2},  {2, 7, 33, 2},      {5, 40, 17, 5},
+    static const int64_t ends[][4] = {{3, 63, 1, 2},     {3, 65, 1, 2},    {2, 7, 33, 2},    {5, 40, 17, 5},
                                       {1, 200000, 1, 2}, {300, 700, 1, 2}, {1, 700, 300, 2}, {4, 3, 17001, 5}};
     const test_layout layouts[3] = {TEST_PACKED, TEST_PACKED, TEST_PACKED};
     for (int kind = 0; kind < KINDS; kind++) {
@@ -211,8 +210,8 @@ START_TEST(in_place)
         for (uint32_t accumulate = 0; accumulate < 2; accumulate++) {
             test_tensor dx = test_inout(3, shape, kind % 2 ? TEST_PADDED : TEST_PACKED, 5, 1.0f);
             const int64_t kept[] = {5, 9};
-            husk_reduce_params params = HUSK_REDUCE_PARAMS(.kind = kinds[kind], .axis_count = 1, .axes = {-2},
-                                                           .accumulate = accumulate);
+            husk_reduce_params params =
+                HUSK_REDUCE_PARAMS(.kind = kinds[kind], .axis_count = 1, .axes = {-2}, .accumulate = accumulate);
             if (kinds[kind] == HUSK_REDUCE_PRODUCT)
                 continue; // of 70 random factors hardly anything is left
             const husk_ref_reduce forward_op = {.params = &params, .x = &dx.before};
@@ -257,8 +256,7 @@ START_TEST(special_values)
     }
     test_input_update(&x);
     for (int kind = 0; kind < KINDS; kind++) {
-        const husk_reduce_params params =
-            HUSK_REDUCE_PARAMS(.kind = kinds[kind], .axis_count = 1, .axes = {-1});
+        const husk_reduce_params params = HUSK_REDUCE_PARAMS(.kind = kinds[kind], .axis_count = 1, .axes = {-1});
         if (kinds[kind] != HUSK_REDUCE_PRODUCT)
             run_all(&params, &x, &dx, false, TEST_PACKED);
     }
@@ -295,8 +293,8 @@ START_TEST(nothing)
     static const int64_t shapes[][2] = {{3, 0}, {0, 3}, {0, 0}};
     for (int kind = 0; kind < KINDS; kind++) {
         for (int v = 0; v < VARIANTS; v++) {
-            husk_reduce_params params = HUSK_REDUCE_PARAMS(.kind = kinds[kind], .axis_count = 1, .axes = {-1},
-                                                           .variant = variants[v]);
+            husk_reduce_params params =
+                HUSK_REDUCE_PARAMS(.kind = kinds[kind], .axis_count = 1, .axes = {-1}, .variant = variants[v]);
             const int64_t *shape = shapes[kind % 3];
             test_tensor x = test_input(2, shape, TEST_PACKED, 9, 2.0f), y = test_input(1, shape, TEST_PACKED, 9, 2.0f);
             test_tensor dx = test_output(HUSK_F32, 2, shape, TEST_PACKED);
@@ -313,8 +311,7 @@ END_TEST
 START_TEST(the_check_sees_mistakes)
 {
     const int64_t shape[] = {6, 20, 8}, kept[] = {6, 8};
-    husk_reduce_params params =
-        HUSK_REDUCE_PARAMS(.kind = HUSK_REDUCE_LOG_SUM_EXP, .axis_count = 1, .axes = {-2});
+    husk_reduce_params params = HUSK_REDUCE_PARAMS(.kind = HUSK_REDUCE_LOG_SUM_EXP, .axis_count = 1, .axes = {-2});
     test_tensor x = test_input(3, shape, TEST_PACKED, 15, 1.0f), y = test_input(2, kept, TEST_PACKED, 16, 1.0f);
     test_tensor dx = test_output(HUSK_F32, 3, shape, TEST_PADDED);
     test_ok(husk_reduce_backward(test_queue(), &params, &x.tensor, &y.tensor, &y.tensor, &dx.tensor));

@@ -16,11 +16,7 @@ typedef struct problem {
     int64_t shape[2];
     int32_t axis;
 } problem;
-static const problem problems[] = {{{5, 7}, 1},
-                                   {{3, 1000}, 1},
-                                   {{1, 70001}, 1},
-                                   {{65, 9}, 0},
-                                   {{300, 33}, 0}};
+static const problem problems[] = {{{5, 7}, 1}, {{3, 1000}, 1}, {{1, 70001}, 1}, {{65, 9}, 0}, {{300, 33}, 0}};
 enum { PROBLEMS = sizeof problems / sizeof *problems };
 
 static int64_t count_of(const problem *p)
@@ -49,10 +45,8 @@ static bool compute(const problem *p, husk_reduce_kind kind, const char *variant
     const husk_reduce_params params =
         HUSK_REDUCE_PARAMS(.kind = kind, .axis_count = 1, .axes = {p->axis}, .variant = variant);
     const int64_t rows[] = {rows_of(p)};
-    test_tensor input = test_input_values(2, p->shape, x),
-                output = test_output(HUSK_F32, 1, rows, TEST_PACKED);
-    const bool ran =
-        test_ran(husk_reduce(test_queue(), &params, &input.tensor, &output.tensor), "reduce", variant);
+    test_tensor input = test_input_values(2, p->shape, x), output = test_output(HUSK_F32, 1, rows, TEST_PACKED);
+    const bool ran = test_ran(husk_reduce(test_queue(), &params, &input.tensor, &output.tensor), "reduce", variant);
     if (ran) {
         test_get_values(&output, y);
         test_count_executed("reduce", variant);
@@ -92,10 +86,9 @@ static double whole(const problem *p, husk_reduce_kind kind, int64_t row, const 
 // Sums below 2^24, and products of which each step is a power of two.
 START_TEST(whole_numbers_stay_whole)
 {
-    static const husk_reduce_kind kinds[] = {HUSK_REDUCE_SUM, HUSK_REDUCE_SUM_ABS, HUSK_REDUCE_PRODUCT,
-                                             HUSK_REDUCE_MAX, HUSK_REDUCE_MIN};
-    static const float powers[] = {2.0f, 0.5f,
-                                   1.0f}; // whatever share a work-item has, its product stays small
+    static const husk_reduce_kind kinds[] = {HUSK_REDUCE_SUM, HUSK_REDUCE_SUM_ABS, HUSK_REDUCE_PRODUCT, HUSK_REDUCE_MAX,
+                                             HUSK_REDUCE_MIN};
+    static const float powers[] = {2.0f, 0.5f, 1.0f}; // whatever share a work-item has, its product stays small
     const problem *p = &problems[_i];
     float *x = make(p), *y = make(p);
     husk_ref_random random = {.seed = 5};
@@ -157,8 +150,7 @@ START_TEST(log_sum_exp_grows_with_its_elements)
     husk_ref_random random = {.seed = 5};
     for (int which = 0; which < 12; which++) {
         const double c = (double)constants[which / 2];
-        for (int64_t i = 0; i < count_of(p);
-             i++) // equal ones, or whole numbers that stay whole with the constant
+        for (int64_t i = 0; i < count_of(p); i++) // equal ones, or whole numbers that stay whole with the constant
             x[i] = (float)(c + (which % 2 && fabs(c) < 1e7 ? (double)husk_ref_random_below(&random, 21) : 0));
         for (int n = 0; n < VARIANTS; n++) {
             if (!compute(p, HUSK_REDUCE_LOG_SUM_EXP, variants[n], x, y))
@@ -168,11 +160,9 @@ START_TEST(log_sum_exp_grows_with_its_elements)
                 for (int64_t i = 0; i < length_of(p); i++)
                     sum += exp((double)x[place(p, row, i)] - c);
                 const double right = c + log(sum),
-                             most = HUSK_REF_UNIT *
-                                    (fabs(right) + 16 + 2 * sqrt((double)length_of(p)) + 2 * log(sum));
-                ck_assert_msg(fabs(y[row] - right) <= most,
-                              "%s: %lld numbers of %g and a little: %.9g, %.9g is right", named(variants[n]),
-                              (long long)length_of(p), c, (double)y[row], right);
+                             most = HUSK_REF_UNIT * (fabs(right) + 16 + 2 * sqrt((double)length_of(p)) + 2 * log(sum));
+                ck_assert_msg(fabs(y[row] - right) <= most, "%s: %lld numbers of %g and a little: %.9g, %.9g is right",
+                              named(variants[n]), (long long)length_of(p), c, (double)y[row], right);
             }
         }
     }

@@ -9,8 +9,8 @@ static const char name[] = "rnn_backward";
 
 // ---- making one ----
 
-static test_tensor make_gradient(const rnn_backward_config *c, uint32_t bit, int32_t rank,
-                                 const int64_t *shape, test_layout layout, uint64_t seed)
+static test_tensor make_gradient(const rnn_backward_config *c, uint32_t bit, int32_t rank, const int64_t *shape,
+                                 test_layout layout, uint64_t seed)
 {
     const husk_dtype dtype = c->shape.dtype != 0 ? c->shape.dtype : HUSK_F32;
     return c->accumulate & bit ? test_inout_of(dtype, rank, shape, layout, seed, 1.0f)
@@ -135,8 +135,8 @@ void rnn_backward_compare(const rnn_backward_case *t, const husk_ref_rnn_backwar
     if (actual->tensor.buffer == NULL)
         return;
     husk_ref_report report = {0};
-    husk_ref_rnn_gradient_compare(op, expected, t->config.accumulate & bit ? &actual->before : NULL,
-                                  &actual->array, &report);
+    husk_ref_rnn_gradient_compare(op, expected, t->config.accumulate & bit ? &actual->before : NULL, &actual->array,
+                                  &report);
     report.zeros = 0; // ReLU's gradients may be zero anywhere
     rnn_case_text(&t->c, RNN_IMMEDIATE, shape, sizeof(shape));
     snprintf(text, sizeof(text), "%s of %s", what, shape);
@@ -164,12 +164,10 @@ husk_status rnn_backward_run(rnn_backward_case *t, const char *variant)
 {
     husk_rnn_params params = t->c.params;
     params.variant = variant;
-    return husk_rnn_backward(test_queue(), &params, &t->c.inputs, &t->outputs, &t->output_gradients,
-                             &t->gradients);
+    return husk_rnn_backward(test_queue(), &params, &t->c.inputs, &t->outputs, &t->output_gradients, &t->gradients);
 }
 
-void rnn_backward_verify_variant(rnn_backward_case *t, const husk_ref_rnn_gradients *expected,
-                                 const char *variant)
+void rnn_backward_verify_variant(rnn_backward_case *t, const husk_ref_rnn_gradients *expected, const char *variant)
 {
     rnn_backward_each(t, test_restore);
     if (test_ran(rnn_backward_run(t, variant), name, variant))

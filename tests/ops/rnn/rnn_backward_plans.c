@@ -452,17 +452,44 @@ END_TEST
 // What is there must be what was planned, in every member.
 START_TEST(other_tensors)
 {
-    const husk_tensor **const members[] = {
-        &good.c.inputs.x, &good.c.inputs.lengths, &good.c.inputs.h0, &good.c.inputs.c0, &good.outputs.y,
-        &good.outputs.reserve, &good.output_gradients.y, &good.output_gradients.h_n, &good.output_gradients.c_n,
-        &good.gradients.x, &good.gradients.h0, &good.gradients.c0, &good.c.weights[1].input,
-        &good.c.weights[2].hidden, &good.c.weights[3].input_bias, &good.list[0].input, &good.list[1].hidden,
-        &good.list[2].input_bias, &good.list[3].hidden_bias};
-    static const char *const names[] = {
-        "x", "lengths", "h0", "c0", "y", "reserve", "output_gradients.y", "output_gradients.h_n",
-        "output_gradients.c_n", "gradients.x", "gradients.h0", "gradients.c0", "weights[1].input",
-        "weights[2].hidden", "weights[3].input_bias", "gradients.weights[0].input", "gradients.weights[1].hidden",
-        "gradients.weights[2].input_bias", "gradients.weights[3].hidden_bias"};
+    const husk_tensor **const members[] = {&good.c.inputs.x,
+                                           &good.c.inputs.lengths,
+                                           &good.c.inputs.h0,
+                                           &good.c.inputs.c0,
+                                           &good.outputs.y,
+                                           &good.outputs.reserve,
+                                           &good.output_gradients.y,
+                                           &good.output_gradients.h_n,
+                                           &good.output_gradients.c_n,
+                                           &good.gradients.x,
+                                           &good.gradients.h0,
+                                           &good.gradients.c0,
+                                           &good.c.weights[1].input,
+                                           &good.c.weights[2].hidden,
+                                           &good.c.weights[3].input_bias,
+                                           &good.list[0].input,
+                                           &good.list[1].hidden,
+                                           &good.list[2].input_bias,
+                                           &good.list[3].hidden_bias};
+    static const char *const names[] = {"x",
+                                        "lengths",
+                                        "h0",
+                                        "c0",
+                                        "y",
+                                        "reserve",
+                                        "output_gradients.y",
+                                        "output_gradients.h_n",
+                                        "output_gradients.c_n",
+                                        "gradients.x",
+                                        "gradients.h0",
+                                        "gradients.c0",
+                                        "weights[1].input",
+                                        "weights[2].hidden",
+                                        "weights[3].input_bias",
+                                        "gradients.weights[0].input",
+                                        "gradients.weights[1].hidden",
+                                        "gradients.weights[2].input_bias",
+                                        "gradients.weights[3].hidden_bias"};
     for (size_t i = 0; i < sizeof(members) / sizeof(*members); i++) {
         const husk_tensor *was = *members[i];
         husk_tensor other = *was;

@@ -30,15 +30,14 @@ static void forward(void *user)
     }
 }
 
-static void make_linear(linear *l, int cell, int64_t layers, bool bidirectional, bool has_lengths,
-                        uint64_t seed, double scale)
+static void make_linear(linear *l, int cell, int64_t layers, bool bidirectional, bool has_lengths, uint64_t seed,
+                        double scale)
 {
     const int64_t steps = 4, batch = 3, inputs = 3, hidden = 4, directions = bidirectional ? 2 : 1;
     const int64_t gates = cell == 2 ? 4 : cell > 2 ? 3 : 1, rows = gates * hidden;
-    *l = (linear){.params =
-                      HUSK_RNN_PARAMS(.cell = cell < 4 ? (husk_rnn_cell)cell : HUSK_RNN_GRU,
-                                      .hidden_size = hidden, .layers = layers, .bidirectional = bidirectional,
-                                      .reset = cell == 4 ? HUSK_GRU_RESET_BEFORE : HUSK_GRU_RESET_AFTER)};
+    *l = (linear){.params = HUSK_RNN_PARAMS(.cell = cell < 4 ? (husk_rnn_cell)cell : HUSK_RNN_GRU,
+                                            .hidden_size = hidden, .layers = layers, .bidirectional = bidirectional,
+                                            .reset = cell == 4 ? HUSK_GRU_RESET_BEFORE : HUSK_GRU_RESET_AFTER)};
     const int64_t x[] = {steps, batch, inputs}, state[] = {layers * directions, batch, hidden};
     const int64_t y[] = {steps, batch, directions * hidden};
     l->inputs[0] = test_array(3, x, seed, 1.0);
@@ -129,10 +128,8 @@ START_TEST(differences)
         const husk_ref_rnn_gradient *gradient = gradient_of(&made, i);
         if (gradient->values == NULL) // c0 of what has none
             continue;
-        const husk_ref_array array =
-            husk_ref_array_make(gradient->values, HUSK_F64, gradient->rank, gradient->shape);
-        test_differences("rnn_backward", forward, &l, &l.inputs[i], &l.all, &l.d_all, &array,
-                         (uint64_t)(_i + i));
+        const husk_ref_array array = husk_ref_array_make(gradient->values, HUSK_F64, gradient->rank, gradient->shape);
+        test_differences("rnn_backward", forward, &l, &l.inputs[i], &l.all, &l.d_all, &array, (uint64_t)(_i + i));
     }
     husk_ref_rnn_gradients_release(&made);
     release_linear(&l);

@@ -29,23 +29,19 @@ START_TEST(missing)
 {
     husk_queue *queue = test_silent_queue();
     const husk_rnn_params *params = &good.c.params;
-    test_refused(husk_rnn_backward(queue, NULL, &good.c.inputs, &good.outputs, &good.output_gradients,
-                                   &good.gradients),
+    test_refused(husk_rnn_backward(queue, NULL, &good.c.inputs, &good.outputs, &good.output_gradients, &good.gradients),
                  HUSK_INVALID_ARGUMENT, "params");
-    test_refused(husk_rnn_backward(queue, params, NULL, &good.outputs, &good.output_gradients,
-                                   &good.gradients),
+    test_refused(husk_rnn_backward(queue, params, NULL, &good.outputs, &good.output_gradients, &good.gradients),
                  HUSK_INVALID_ARGUMENT, "inputs");
-    test_refused(husk_rnn_backward(queue, params, &good.c.inputs, NULL, &good.output_gradients,
-                                   &good.gradients),
+    test_refused(husk_rnn_backward(queue, params, &good.c.inputs, NULL, &good.output_gradients, &good.gradients),
                  HUSK_INVALID_ARGUMENT, "outputs");
     test_refused(husk_rnn_backward(queue, params, &good.c.inputs, &good.outputs, NULL, &good.gradients),
                  HUSK_INVALID_ARGUMENT, "output_gradients");
-    test_refused(husk_rnn_backward(queue, params, &good.c.inputs, &good.outputs, &good.output_gradients,
-                                   NULL),
+    test_refused(husk_rnn_backward(queue, params, &good.c.inputs, &good.outputs, &good.output_gradients, NULL),
                  HUSK_INVALID_ARGUMENT, "gradients");
-    ck_assert_int_eq(husk_rnn_backward(NULL, params, &good.c.inputs, &good.outputs, &good.output_gradients,
-                                       &good.gradients),
-                     HUSK_INVALID_ARGUMENT);
+    ck_assert_int_eq(
+        husk_rnn_backward(NULL, params, &good.c.inputs, &good.outputs, &good.output_gradients, &good.gradients),
+        HUSK_INVALID_ARGUMENT);
     const husk_rnn_outputs outputs = good.outputs, output_gradients = good.output_gradients;
     const husk_rnn_gradients gradients = good.gradients;
     good.outputs.y = NULL;
@@ -160,8 +156,8 @@ START_TEST(overlaps)
             const husk_tensor was = *gradients[i];
             gradients[i]->buffer = others[j]->buffer;
             gradients[i]->offset = others[j]->offset;
-            husk_status status = husk_rnn_backward(test_silent_queue(), &good.c.params, &good.c.inputs,
-                                                   &good.outputs, &good.output_gradients, &good.gradients);
+            husk_status status = husk_rnn_backward(test_silent_queue(), &good.c.params, &good.c.inputs, &good.outputs,
+                                                   &good.output_gradients, &good.gradients);
             test_refused(status, HUSK_INVALID_ARGUMENT, names[i]);
             *gradients[i] = was;
         }
@@ -174,14 +170,14 @@ START_TEST(foreign_states)
     rnn_backward_case t;
     rnn_backward_make(&c, &t);
     t.output_gradients.c_n = t.output_gradients.h_n;
-    test_refused(husk_rnn_backward(test_silent_queue(), &t.c.params, &t.c.inputs, &t.outputs,
-                                   &t.output_gradients, &t.gradients),
-                 HUSK_INVALID_ARGUMENT, "output_gradients.c_n");
+    test_refused(
+        husk_rnn_backward(test_silent_queue(), &t.c.params, &t.c.inputs, &t.outputs, &t.output_gradients, &t.gradients),
+        HUSK_INVALID_ARGUMENT, "output_gradients.c_n");
     t.output_gradients.c_n = NULL;
     t.gradients.c0 = t.gradients.h0;
-    test_refused(husk_rnn_backward(test_silent_queue(), &t.c.params, &t.c.inputs, &t.outputs,
-                                   &t.output_gradients, &t.gradients),
-                 HUSK_INVALID_ARGUMENT, "gradients.c0");
+    test_refused(
+        husk_rnn_backward(test_silent_queue(), &t.c.params, &t.c.inputs, &t.outputs, &t.output_gradients, &t.gradients),
+        HUSK_INVALID_ARGUMENT, "gradients.c0");
     rnn_backward_release(&t);
 }
 END_TEST
@@ -193,15 +189,14 @@ START_TEST(packed_weights)
     husk_packed *packed = NULL;
     husk_error error;
     const husk_rnn_outputs plain = HUSK_RNN_OUTPUTS(.y = &good.c.y.tensor);
-    test_ok_error(husk_rnn_plan_create(test_context(), &good.c.params, &good.c.inputs, &plain, &plan, &error),
-                  &error);
+    test_ok_error(husk_rnn_plan_create(test_context(), &good.c.params, &good.c.inputs, &plain, &plan, &error), &error);
     test_ok(husk_rnn_plan_pack(plan, test_queue(), good.c.weights, &packed));
     const husk_rnn_inputs inputs = good.c.inputs;
     good.c.inputs.weights = NULL;
     good.c.inputs.packed = packed;
     refused(HUSK_UNSUPPORTED, "packed");
-    test_refused(husk_rnn(test_silent_queue(), &good.c.params, &good.c.inputs, &good.c.outputs),
-                 HUSK_UNSUPPORTED, "packed");
+    test_refused(husk_rnn(test_silent_queue(), &good.c.params, &good.c.inputs, &good.c.outputs), HUSK_UNSUPPORTED,
+                 "packed");
     good.c.inputs = inputs;
     husk_packed_release(packed);
     husk_plan_release(plan);

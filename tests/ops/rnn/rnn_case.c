@@ -24,8 +24,7 @@ static void make_lengths(rnn_case *c)
     int32_t lengths[RNN_MAX_BATCH];
     husk_ref_random random = {.seed = s->seed + 5};
     for (int64_t b = 0; b < s->batch; b++)
-        lengths[b] =
-            s->lengths != NULL ? s->lengths[b] : (int32_t)husk_ref_random_below(&random, s->steps + 1);
+        lengths[b] = s->lengths != NULL ? s->lengths[b] : (int32_t)husk_ref_random_below(&random, s->steps + 1);
     if (s->lengths == NULL && s->batch > 1) {
         lengths[s->batch / 2] = (int32_t)s->steps;
         lengths[0] = 0;
@@ -113,10 +112,10 @@ void rnn_case_text(const rnn_case *c, rnn_way way, char *text, size_t capacity)
              "rnn %s cell=%s%s t=%lld b=%lld input=%lld hidden=%lld layers=%lld bidir=%d lengths=%d h0=%d c0=%d "
              "biases=%d%d layout=%d%d, %s",
              husk_dtype_name(dtype_of(s)), cell_names[s->cell],
-             s->reset == HUSK_GRU_RESET_BEFORE ? " reset=before" : "",
-             (long long)s->steps, (long long)s->batch, (long long)s->inputs, (long long)s->hidden,
-             (long long)s->layers, s->bidirectional, s->has_lengths, s->has_h0, s->has_c0, s->has_input_bias,
-             s->has_hidden_bias, (int)s->x_layout, s->are_rows_apart, way_names[way]);
+             s->reset == HUSK_GRU_RESET_BEFORE ? " reset=before" : "", (long long)s->steps, (long long)s->batch,
+             (long long)s->inputs, (long long)s->hidden, (long long)s->layers, s->bidirectional, s->has_lengths,
+             s->has_h0, s->has_c0, s->has_input_bias, s->has_hidden_bias, (int)s->x_layout, s->are_rows_apart,
+             way_names[way]);
 }
 
 // ---- running ----
@@ -141,8 +140,7 @@ static bool run_plan(rnn_case *c, const char *variant, rnn_way way)
 {
     husk_plan *plan = NULL;
     husk_error error;
-    husk_status status =
-        husk_rnn_plan_create(test_context(), &c->params, &c->inputs, &c->outputs, &plan, &error);
+    husk_status status = husk_rnn_plan_create(test_context(), &c->params, &c->inputs, &c->outputs, &plan, &error);
     if (!test_ran_error(status, &error, "rnn", variant))
         return false;
     if (way == RNN_PLAN)
@@ -194,8 +192,7 @@ void rnn_case_check(const rnn_case *c, const husk_ref_array *y, husk_ref_report 
                              .weights = c->ref_weights,
                              .product_factor = c->product_factor};
     ck_assert(husk_ref_rnn_check(&op, y, c->outputs.h_n != NULL ? &c->h_n.array : NULL,
-                                 c->outputs.c_n != NULL ? &c->c_n.array : NULL, c->shape.seed, report,
-                                 report));
+                                 c->outputs.c_n != NULL ? &c->c_n.array : NULL, c->shape.seed, report, report));
 }
 
 void rnn_case_verify(rnn_case *c, const char *variant, rnn_way way)
@@ -249,8 +246,8 @@ husk_plan *rnn_described_plan(const rnn_description *d, husk_status status, husk
         bytes += (uint64_t)(weights->input->shape[0] * columns) * sizeof(float);
     }
     ck_assert_int_ne(d->x.dtype, HUSK_F32);
-    ck_assert_msg(2 * bytes > husk_context_traits(test_context())->max_allocation,
-                  "weights of %llu bytes in f32: %s", (unsigned long long)bytes, error->text);
+    ck_assert_msg(2 * bytes > husk_context_traits(test_context())->max_allocation, "weights of %llu bytes in f32: %s",
+                  (unsigned long long)bytes, error->text);
     ck_assert_msg(strstr(error->text, "one buffer may have"), "%s", error->text);
     return NULL;
 }

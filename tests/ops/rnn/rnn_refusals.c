@@ -40,8 +40,8 @@ static void refused(husk_status wanted, const char *argument)
     husk_plan *plan = (husk_plan *)&c;
     husk_error error;
     test_refused(husk_rnn(test_silent_queue(), &c.params, &c.inputs, &c.outputs), wanted, argument);
-    test_refused_error(husk_rnn_plan_create(test_context(), &c.params, &c.inputs, &c.outputs, &plan, &error),
-                       &error, wanted, argument);
+    test_refused_error(husk_rnn_plan_create(test_context(), &c.params, &c.inputs, &c.outputs, &plan, &error), &error,
+                       wanted, argument);
     ck_assert_ptr_null(plan);
 }
 
@@ -52,8 +52,8 @@ START_TEST(test_null_structs)
     test_refused(husk_rnn(test_silent_queue(), &c.params, &c.inputs, NULL), HUSK_INVALID_ARGUMENT, "outputs");
     ck_assert_int_eq(husk_rnn(NULL, &c.params, &c.inputs, &c.outputs), HUSK_INVALID_ARGUMENT);
     husk_error error;
-    test_refused_error(husk_rnn_plan_create(test_context(), &c.params, &c.inputs, &c.outputs, NULL, &error),
-                       &error, HUSK_INVALID_ARGUMENT, "plan");
+    test_refused_error(husk_rnn_plan_create(test_context(), &c.params, &c.inputs, &c.outputs, NULL, &error), &error,
+                       HUSK_INVALID_ARGUMENT, "plan");
 }
 END_TEST
 
@@ -122,8 +122,7 @@ END_TEST
 START_TEST(test_cell_state_of_gru)
 {
     const int64_t rows = 18, input[2] = {18, 5}, above[2] = {18, 12}, hidden[2] = {18, 6};
-    husk_tensor first = husk_tensor_make(NULL, HUSK_F32, 2, input),
-                second = husk_tensor_make(NULL, HUSK_F32, 2, above);
+    husk_tensor first = husk_tensor_make(NULL, HUSK_F32, 2, input), second = husk_tensor_make(NULL, HUSK_F32, 2, above);
     husk_tensor recurrent = husk_tensor_make(NULL, HUSK_F32, 2, hidden),
                 bias = husk_tensor_make(NULL, HUSK_F32, 1, &rows);
     c.params.cell = HUSK_RNN_GRU;
@@ -178,8 +177,8 @@ END_TEST
 // Known dtypes, but not x's.
 START_TEST(test_mixed_dtypes)
 {
-    husk_tensor *const tensors[] = {&c.h0.tensor, &c.c0.tensor, &c.y.tensor, &c.h_n.tensor, &c.tensors[1][1].tensor,
-                                    &c.tensors[2][2].tensor};
+    husk_tensor *const tensors[] = {
+        &c.h0.tensor, &c.c0.tensor, &c.y.tensor, &c.h_n.tensor, &c.tensors[1][1].tensor, &c.tensors[2][2].tensor};
     static const char *const names[] = {"h0", "c0", "y", "h_n", "weights[1].hidden", "weights[2].input_bias"};
     for (int i = 0; i < 6; i++) {
         tensors[i]->dtype = i % 2 ? HUSK_F16 : HUSK_BF16;
@@ -271,24 +270,20 @@ START_TEST(test_memory)
     for (int i = 0; i < 11; i++) {
         const husk_tensor good = *tensors[i];
         tensors[i]->offset += 1 << 20;
-        test_refused(husk_rnn(test_silent_queue(), &c.params, &c.inputs, &c.outputs), HUSK_INVALID_ARGUMENT,
-                     names[i]);
+        test_refused(husk_rnn(test_silent_queue(), &c.params, &c.inputs, &c.outputs), HUSK_INVALID_ARGUMENT, names[i]);
         *tensors[i] = good;
         tensors[i]->buffer = NULL;
-        test_refused(husk_rnn(test_silent_queue(), &c.params, &c.inputs, &c.outputs), HUSK_INVALID_ARGUMENT,
-                     names[i]);
+        test_refused(husk_rnn(test_silent_queue(), &c.params, &c.inputs, &c.outputs), HUSK_INVALID_ARGUMENT, names[i]);
         *tensors[i] = good;
     }
     const husk_tensor good = c.h_n.tensor, good_c = c.c_n.tensor;
     c.h_n.tensor.buffer = c.y.tensor.buffer;
     c.h_n.tensor.offset = c.y.tensor.offset;
-    test_refused(husk_rnn(test_silent_queue(), &c.params, &c.inputs, &c.outputs), HUSK_INVALID_ARGUMENT,
-                 "h_n");
+    test_refused(husk_rnn(test_silent_queue(), &c.params, &c.inputs, &c.outputs), HUSK_INVALID_ARGUMENT, "h_n");
     c.h_n.tensor = good;
     c.c_n.tensor.buffer = c.tensors[1][1].tensor.buffer;
     c.c_n.tensor.offset = 0;
-    test_refused(husk_rnn(test_silent_queue(), &c.params, &c.inputs, &c.outputs), HUSK_INVALID_ARGUMENT,
-                 "c_n");
+    test_refused(husk_rnn(test_silent_queue(), &c.params, &c.inputs, &c.outputs), HUSK_INVALID_ARGUMENT, "c_n");
     c.c_n.tensor = good_c;
 }
 END_TEST
@@ -301,8 +296,7 @@ static husk_plan *make_plan(rnn_case *of, const char *variant)
     husk_error error;
     husk_rnn_params params = of->params;
     params.variant = variant;
-    test_ok_error(husk_rnn_plan_create(test_context(), &params, &of->inputs, &of->outputs, &plan, &error),
-                  &error);
+    test_ok_error(husk_rnn_plan_create(test_context(), &params, &of->inputs, &of->outputs, &plan, &error), &error);
     return plan;
 }
 
@@ -346,13 +340,10 @@ START_TEST(test_packing_refusals)
 {
     husk_plan *plan = make_plan(&c, NULL);
     husk_packed *packed = (husk_packed *)&c;
-    test_refused(husk_rnn_plan_pack(plan, test_silent_queue(), NULL, &packed), HUSK_INVALID_ARGUMENT,
-                 "weights");
+    test_refused(husk_rnn_plan_pack(plan, test_silent_queue(), NULL, &packed), HUSK_INVALID_ARGUMENT, "weights");
     ck_assert_ptr_null(packed);
-    test_refused(husk_rnn_plan_pack(plan, test_silent_queue(), c.weights, NULL), HUSK_INVALID_ARGUMENT,
-                 "packed");
-    test_refused(husk_rnn_plan_pack(NULL, test_silent_queue(), c.weights, &packed), HUSK_INVALID_ARGUMENT,
-                 "plan");
+    test_refused(husk_rnn_plan_pack(plan, test_silent_queue(), c.weights, NULL), HUSK_INVALID_ARGUMENT, "packed");
+    test_refused(husk_rnn_plan_pack(NULL, test_silent_queue(), c.weights, &packed), HUSK_INVALID_ARGUMENT, "plan");
     husk_tensor *hidden = &c.tensors[2][1].tensor;
     const husk_tensor good = *hidden;
     hidden->buffer = NULL;
@@ -388,8 +379,8 @@ START_TEST(test_foreign_packed)
     rnn_case_make(&shape, &wider);
     wider.inputs.weights = NULL;
     wider.inputs.packed = packed;
-    test_refused(husk_rnn(test_silent_queue(), &wider.params, &wider.inputs, &wider.outputs),
-                 HUSK_INVALID_ARGUMENT, "packed");
+    test_refused(husk_rnn(test_silent_queue(), &wider.params, &wider.inputs, &wider.outputs), HUSK_INVALID_ARGUMENT,
+                 "packed");
     rnn_case_release(&wider);
     // Packed for gemm.
     const char *variant = test_lacks_panels("packed") ? "tiled" : "packed";
@@ -398,9 +389,9 @@ START_TEST(test_foreign_packed)
     const husk_tensor product_c = husk_tensor_make(NULL, HUSK_F32, 2, (int64_t[]){8, 24});
     husk_plan *gemm = NULL;
     husk_error error;
-    test_ok_error(husk_gemm_plan_create(test_context(), &params, &a, &c.tensors[0][0].tensor, NULL,
-                                        &product_c, &gemm, &error),
-                  &error);
+    test_ok_error(
+        husk_gemm_plan_create(test_context(), &params, &a, &c.tensors[0][0].tensor, NULL, &product_c, &gemm, &error),
+        &error);
     test_ok(husk_gemm_plan_pack(gemm, test_queue(), &c.tensors[0][0].tensor, &product));
     c.inputs.packed = product;
     run_refused(plan, HUSK_INVALID_ARGUMENT, "packed");

@@ -159,8 +159,7 @@ static husk_plan *plan_described(const rnn_description *d)
 {
     husk_plan *plan = NULL;
     husk_error error;
-    const husk_status status =
-        husk_rnn_plan_create(test_context(), &d->params, &d->inputs, &d->outputs, &plan, &error);
+    const husk_status status = husk_rnn_plan_create(test_context(), &d->params, &d->inputs, &d->outputs, &plan, &error);
     return rnn_described_plan(d, status, plan, &error);
 }
 

@@ -9,7 +9,7 @@
 #include "rnn_case.h"
 #include "support/environment.h"
 
-static const char *const variants[] = {"panel:8x2",  "panel:6x2", "tile:32x32",     "tile:16x16",
+static const char *const variants[] = {"panel:8x2", "panel:6x2",        "tile:32x32",     "tile:16x16",
                                        "tile:4x16", "tile:16x16_split", "tile:4x16_split"};
 #define VARIANTS ((int)(sizeof(variants) / sizeof(*variants)))
 
@@ -212,10 +212,10 @@ START_TEST(test_inputs)
         bool bidirectional;
         test_layout x_layout;
     } sizes[] = {
-        {200, 1, 70, 64, false, TEST_PACKED},  {60, 3, 530, 20, false, TEST_PACKED},
-        {7, 34, 33, 100, true, TEST_PACKED},   {9, 16, 40, 200, false, TEST_REVERSED},
-        {150, 1, 40, 48, true, TEST_SPREAD},   {5, 1, 3, 17, true, TEST_PACKED},
-        {1, 1, 600, 90, false, TEST_PACKED},   {2, 2, 50, 70, false, TEST_PADDED},
+        {200, 1, 70, 64, false, TEST_PACKED}, {60, 3, 530, 20, false, TEST_PACKED},
+        {7, 34, 33, 100, true, TEST_PACKED},  {9, 16, 40, 200, false, TEST_REVERSED},
+        {150, 1, 40, 48, true, TEST_SPREAD},  {5, 1, 3, 17, true, TEST_PACKED},
+        {1, 1, 600, 90, false, TEST_PACKED},  {2, 2, 50, 70, false, TEST_PADDED},
     };
     const int cell = _i % 5;
     const rnn_shape shape = {.cell = cell < 4 ? (husk_rnn_cell)cell : HUSK_RNN_GRU,
@@ -432,9 +432,9 @@ START_TEST(test_packed_elsewhere)
     shape.steps = _i ? 9 : 1;
     shape.batch = _i ? 12 : 1;
     rnn_case_make(&shape, &other);
-    test_ok_error(husk_rnn_plan_create(test_context(), &packing.params, &packing.inputs, &packing.outputs,
-                                       &plan, &error),
-                  &error);
+    test_ok_error(
+        husk_rnn_plan_create(test_context(), &packing.params, &packing.inputs, &packing.outputs, &plan, &error),
+        &error);
     test_ok(husk_rnn_plan_pack(plan, test_queue(), packing.weights, &packed));
     husk_plan_release(plan);
     other.inputs.weights = NULL;
@@ -532,8 +532,14 @@ START_TEST(test_engine)
     rnn_case c;
     husk_ref_report report = {0}, as_f32 = {0};
     test_setenv("HUSK_ENGINES", "soft_amx");
-    rnn_case_make(&(rnn_shape){.cell = (husk_rnn_cell)_i, .steps = 5, .batch = 9, .inputs = 130, .hidden = 40,
-                               .layers = 2, .has_input_bias = true, .precision = HUSK_PRECISION_MEDIUM,
+    rnn_case_make(&(rnn_shape){.cell = (husk_rnn_cell)_i,
+                               .steps = 5,
+                               .batch = 9,
+                               .inputs = 130,
+                               .hidden = 40,
+                               .layers = 2,
+                               .has_input_bias = true,
+                               .precision = HUSK_PRECISION_MEDIUM,
                                .seed = 900 + (uint64_t)_i},
                   &c);
     if (rnn_case_run(&c, "tile:16x16", RNN_IMMEDIATE)) {

@@ -18,8 +18,8 @@ static const char *const forward_variants[] = {NULL, "panel", "tile:16x16"};
 static rnn_backward_config draw(int number)
 {
     husk_ref_random random = {.seed = 5000 + (uint64_t)number};
-    rnn_backward_config c = rnn_backward_everything(
-        rnn_backward_shape(number % RNN_CELLS, TEST_PICK(&random, 1, 2, 3, 5, 9), 1, 1, 1));
+    rnn_backward_config c =
+        rnn_backward_everything(rnn_backward_shape(number % RNN_CELLS, TEST_PICK(&random, 1, 2, 3, 5, 9), 1, 1, 1));
     rnn_shape *s = &c.shape;
     s->batch = test_pick_size(&random, TEST_PICK(&random, 4, 8, 16), test_is_long() ? 65 : 20);
     s->inputs = test_pick_size(&random, 16, 40);
@@ -132,9 +132,8 @@ END_TEST
 // work-items, a launch a step.
 START_TEST(divided)
 {
-    rnn_backward_config c =
-        rnn_backward_everything(_i < RNN_CELLS ? rnn_backward_shape(_i, 2, 65, 3, 33)
-                                               : rnn_backward_shape(_i - RNN_CELLS, 2, 1, 4, 500));
+    rnn_backward_config c = rnn_backward_everything(_i < RNN_CELLS ? rnn_backward_shape(_i, 2, 65, 3, 33)
+                                                                   : rnn_backward_shape(_i - RNN_CELLS, 2, 1, 4, 500));
     c.shape.bidirectional = _i == 2;
     rnn_backward_verify_all(&c);
 }
@@ -207,8 +206,7 @@ START_TEST(top_layer_alone)
         test_untouched(&t.d_weights[0][part]);
         test_untouched(&t.d_weights[1][part]);
         test_fetch(&t.d_weights[2][part]);
-        rnn_backward_compare(&t, &op, &expected.weights[2][part], &t.d_weights[2][part], 0, NULL,
-                             "the top layer");
+        rnn_backward_compare(&t, &op, &expected.weights[2][part], &t.d_weights[2][part], 0, NULL, "the top layer");
     }
     husk_ref_rnn_gradients_release(&expected);
     rnn_backward_release(&t);
@@ -239,8 +237,8 @@ START_TEST(special_values)
             }
         bool spread = false;
         for (int64_t j = 0; j < 21; j++)
-            spread = spread || !isfinite(husk_ref_load(&t.dh0.array,
-                                                       husk_ref_offset(&t.dh0.array, (int64_t[]){0, 3, j})));
+            spread =
+                spread || !isfinite(husk_ref_load(&t.dh0.array, husk_ref_offset(&t.dh0.array, (int64_t[]){0, 3, j})));
         ck_assert(spread || c.shape.cell == HUSK_RNN_RELU);
     }
     husk_ref_rnn_gradients_release(&expected);

@@ -8,9 +8,16 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const variants[] =
-    {NULL, "rows", "columns", "workgroup:1x256", "workgroup:1x64", "workgroup:32x8", "workgroup:16x4",
-     "registers:32x1", "registers:64x4", "registers:256x8"};
+static const char *const variants[] = {NULL,
+                                       "rows",
+                                       "columns",
+                                       "workgroup:1x256",
+                                       "workgroup:1x64",
+                                       "workgroup:32x8",
+                                       "workgroup:16x4",
+                                       "registers:32x1",
+                                       "registers:64x4",
+                                       "registers:256x8"};
 enum { VARIANTS = sizeof(variants) / sizeof(variants[0]) };
 
 static void check(void *user, const husk_ref_array *y, husk_ref_report *report)
@@ -76,9 +83,8 @@ START_TEST(axes_and_layouts)
         const husk_softmax_params params = pick_problem(&random, &rank, shape);
         const bool is_amid_nan = test_one_in(&random, 2);
         const float scale = test_one_in(&random, 2) ? 4.0f : 60.0f;
-        test_tensor x =
-            (is_amid_nan ? test_input_amid_nan : test_input)(rank, shape, test_pick_layout(&random),
-                                                             (uint64_t)round, scale);
+        test_tensor x = (is_amid_nan ? test_input_amid_nan : test_input)(rank, shape, test_pick_layout(&random),
+                                                                         (uint64_t)round, scale);
         test_tensor y = test_output(HUSK_F32, rank, shape, test_pick_layout(&random));
         run_all(&params, &x, &y);
         test_release(&x);
@@ -122,10 +128,9 @@ END_TEST
 // Vectors, blocks, private rows and strips end somewhere: lengths around them, many rows and few.
 START_TEST(row_lengths)
 {
-    static const int64_t lengths[] = {1,     2,     3,     7,     15,    16,    17,    63,
-                                      64,    65,    100,   255,   256,   257,   1000,  1023,
-                                      1024,  1025,  4095,  4096,  4097,  8191,  8192,  8193,
-                                      16383, 16384, 16385, 20011, 65535, 65536, 65537, 131071};
+    static const int64_t lengths[] = {1,    2,    3,     7,     15,    16,    17,    63,    64,    65,    100,
+                                      255,  256,  257,   1000,  1023,  1024,  1025,  4095,  4096,  4097,  8191,
+                                      8192, 8193, 16383, 16384, 16385, 20011, 65535, 65536, 65537, 131071};
     for (uint32_t is_log = 0; is_log < 2; is_log++) {
         const int64_t shape[] = {lengths[_i] > 20000 ? 2 : 5, lengths[_i]};
         husk_softmax_params params = HUSK_MAKE(husk_softmax_params, .log = is_log, .axis = -1);
@@ -177,8 +182,7 @@ START_TEST(many_terms_of_one_sign)
     static const int64_t shapes[][2] = {{4000, 40}, {20000, 400}, {40, 130000}, {2, 1000000}};
     const int32_t is_down = _i / 2 < 2;
     const int64_t *shape = shapes[_i / 2];
-    const husk_softmax_params params =
-        HUSK_MAKE(husk_softmax_params, .axis = !is_down, .log = (uint32_t)_i % 2);
+    const husk_softmax_params params = HUSK_MAKE(husk_softmax_params, .axis = !is_down, .log = (uint32_t)_i % 2);
     test_tensor x = test_input_alike(2, shape, TEST_PACKED, -0.53f);
     test_tensor y = test_output(HUSK_F32, 2, shape, TEST_PACKED);
     for (int64_t i = 0; i < shape[is_down]; i++)
@@ -324,8 +328,8 @@ START_TEST(the_check_sees_mistakes)
 }
 END_TEST
 
-static void refuse(husk_status wanted, const char *argument, const husk_softmax_params *params,
-                   const husk_tensor *x, const husk_tensor *y)
+static void refuse(husk_status wanted, const char *argument, const husk_softmax_params *params, const husk_tensor *x,
+                   const husk_tensor *y)
 {
     test_refused(husk_softmax(test_silent_queue(), params, x, y), wanted, argument);
 }
@@ -402,8 +406,7 @@ END_TEST
 
 START_TEST(enough_configurations)
 {
-    ck_assert_msg(test_executed("softmax") >= 100, "only %ld configurations were executed",
-                  test_executed("softmax"));
+    ck_assert_msg(test_executed("softmax") >= 100, "only %ld configurations were executed", test_executed("softmax"));
 }
 END_TEST
 

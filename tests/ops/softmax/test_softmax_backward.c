@@ -9,8 +9,8 @@
 #include <math.h>
 #include <stdio.h>
 
-static const char *const variants[] = {NULL, "rows", "columns", "workgroup:1x64", "workgroup:16x4",
-                                       "registers:32x1", "registers:64x4", "registers:256x8"};
+static const char *const variants[] = {
+    NULL, "rows", "columns", "workgroup:1x64", "workgroup:16x4", "registers:32x1", "registers:64x4", "registers:256x8"};
 enum { VARIANTS = sizeof(variants) / sizeof(variants[0]) };
 
 #define NAME "softmax_backward"
@@ -63,9 +63,9 @@ static void check(void *user, const husk_ref_array *dx, husk_ref_report *report)
 
 static void describe(const husk_softmax_params *params, const husk_tensor *y, char *text, size_t capacity)
 {
-    size_t used = (size_t)snprintf(text, capacity, "%s%s %s axis=%d shape", params->log ? "log" : "plain",
-                                   params->accumulate ? " accumulate" : "", husk_dtype_name(y->dtype),
-                                   (int)params->axis);
+    size_t used =
+        (size_t)snprintf(text, capacity, "%s%s %s axis=%d shape", params->log ? "log" : "plain",
+                         params->accumulate ? " accumulate" : "", husk_dtype_name(y->dtype), (int)params->axis);
     for (int32_t d = 0; d < y->rank && used < capacity; d++)
         used += (size_t)snprintf(text + used, capacity - used, " %lld", (long long)y->shape[d]);
 }
@@ -122,10 +122,9 @@ static void run_any(husk_dtype dtype, husk_ref_random *random, uint64_t seed)
                                                          : 70);
     for (int i = 0; i < 3; i++)
         layouts[i] = i > 0 && test_one_in(random, 2) ? layouts[0] : test_pick_layout(random);
-    const husk_softmax_params params =
-        HUSK_MAKE(husk_softmax_params, .axis = test_axis(random, axis, rank),
-                  .log = (uint32_t)husk_ref_random_below(random, 2),
-                  .accumulate = test_one_in(random, 3) ? HUSK_ACCUMULATE_INPUTS : 0);
+    const husk_softmax_params params = HUSK_MAKE(husk_softmax_params, .axis = test_axis(random, axis, rank),
+                                                 .log = (uint32_t)husk_ref_random_below(random, 2),
+                                                 .accumulate = test_one_in(random, 3) ? HUSK_ACCUMULATE_INPUTS : 0);
     run_shape(dtype, &params, rank, shape, layouts, seed);
 }
 
@@ -152,14 +151,14 @@ static const test_layout packed[3] = {TEST_PACKED, TEST_PACKED, TEST_PACKED};
 // Vectors, blocks and shares end somewhere: lengths around them.
 START_TEST(row_lengths)
 {
-    static const int64_t lengths[] = {1,    2,    3,    7,    15,   16,   17,    63,    64,    65,    100,
-                                      255,  256,  257,  1000, 1023, 1024, 1025,  4095,  4096,  4097,  8191,
+    static const int64_t lengths[] = {1,    2,    3,    7,     15,    16,    17,    63,    64,    65,    100,
+                                      255,  256,  257,  1000,  1023,  1024,  1025,  4095,  4096,  4097,  8191,
                                       8192, 8193, 9000, 16383, 16384, 16385, 20011, 65535, 65537, 131071};
     for (uint32_t is_log = 0; is_log < 2; is_log++) {
         const int64_t shape[] = {lengths[_i] > 20000 ? 2 : 5, lengths[_i]};
         const husk_softmax_params params =
-            HUSK_MAKE(husk_softmax_params, .log = is_log,
-                      .accumulate = _i % 2 == (int)is_log ? HUSK_ACCUMULATE_ALL : 0, .axis = -1);
+            HUSK_MAKE(husk_softmax_params, .log = is_log, .accumulate = _i % 2 == (int)is_log ? HUSK_ACCUMULATE_ALL : 0,
+                      .axis = -1);
         run_shape(HUSK_F32, &params, 2, shape, packed, 3);
     }
 }
@@ -225,9 +224,8 @@ START_TEST(in_place)
             test_tensor *y = is_dy ? &other : &own, *dy = is_dy ? &own : &other;
             const husk_softmax_params params = HUSK_MAKE(husk_softmax_params, .axis = -1 - option % 6 / 2,
                                                          .log = (uint32_t)option % 2, .variant = variants[v]);
-            husk_ref_softmax_backward op = {.params = &params,
-                                            .y = is_dy ? &other.array : &own.before,
-                                            .dy = is_dy ? &own.before : &other.array};
+            husk_ref_softmax_backward op = {
+                .params = &params, .y = is_dy ? &other.array : &own.before, .dy = is_dy ? &own.before : &other.array};
             ck_assert(husk_ref_softmax_backward_prepare(&op));
             if (test_ran(husk_softmax_backward(test_queue(), &params, &y->tensor, &dy->tensor, &own.tensor), NAME,
                          variants[v])) {
@@ -312,8 +310,7 @@ START_TEST(nothing)
                 HUSK_MAKE(husk_softmax_params, .axis = -1 - (option & 1), .variant = variants[v]);
             test_tensor y = test_input(2, shapes[option / 2], TEST_PACKED, 9, 2.0f);
             test_tensor dx = test_output(HUSK_F32, 2, shapes[option / 2], TEST_PACKED);
-            test_ran(husk_softmax_backward(test_queue(), &params, &y.tensor, &y.tensor, &dx.tensor), NAME,
-                     variants[v]);
+            test_ran(husk_softmax_backward(test_queue(), &params, &y.tensor, &y.tensor, &dx.tensor), NAME, variants[v]);
             test_untouched(&dx);
             test_release(&y);
             test_release(&dx);
@@ -383,8 +380,7 @@ START_TEST(bad_params)
     params.size = 4096;
     refuse(HUSK_INVALID_ARGUMENT, "params", &params, &y.tensor, &y.tensor, &dx.tensor);
     params = HUSK_MAKE(husk_softmax_params, .log = 1, .axis = -1);
-    ck_assert_int_eq(husk_softmax_backward(NULL, &params, &y.tensor, &y.tensor, &dx.tensor),
-                     HUSK_INVALID_ARGUMENT);
+    ck_assert_int_eq(husk_softmax_backward(NULL, &params, &y.tensor, &y.tensor, &dx.tensor), HUSK_INVALID_ARGUMENT);
     test_untouched(&dx);
     test_release(&y);
     test_release(&dx);

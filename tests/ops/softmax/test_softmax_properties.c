@@ -9,8 +9,8 @@
 #include "support/support.h"
 #include "support/values.h"
 
-static const char *const variants[] =
-    {NULL, "rows", "columns", "workgroup:1x256", "workgroup:32x8", "registers:32x1", "registers:256x8"};
+static const char *const variants[] = {
+    NULL, "rows", "columns", "workgroup:1x256", "workgroup:32x8", "registers:32x1", "registers:256x8"};
 enum { VARIANTS = sizeof variants / sizeof *variants };
 
 // Rows of private memory, rows that are cut, an axis before the last one.
@@ -45,12 +45,9 @@ static int64_t place(const rows *p, int64_t row, int64_t i)
 // y of x by a variant; false: the variant does not compute the problem.
 static bool compute(const rows *p, uint32_t is_log, const char *variant, const float *x, float *y)
 {
-    husk_softmax_params params =
-        HUSK_MAKE(husk_softmax_params, .axis = p->axis, .log = is_log, .variant = variant);
-    test_tensor input = test_input_values(2, p->shape, x),
-                output = test_output(HUSK_F32, 2, p->shape, TEST_PACKED);
-    const bool ran =
-        test_ran(husk_softmax(test_queue(), &params, &input.tensor, &output.tensor), "softmax", variant);
+    husk_softmax_params params = HUSK_MAKE(husk_softmax_params, .axis = p->axis, .log = is_log, .variant = variant);
+    test_tensor input = test_input_values(2, p->shape, x), output = test_output(HUSK_F32, 2, p->shape, TEST_PACKED);
+    const bool ran = test_ran(husk_softmax(test_queue(), &params, &input.tensor, &output.tensor), "softmax", variant);
     if (ran) {
         test_get_values(&output, y);
         test_count_executed("softmax", variant);
@@ -127,15 +124,14 @@ START_TEST(a_constant_changes_nothing)
 }
 END_TEST
 
-static void check_row(const rows *p, int64_t row, bool is_log, const char *variant, const float *x,
-                      const float *y)
+static void check_row(const rows *p, int64_t row, bool is_log, const char *variant, const float *x, const float *y)
 {
     double sum = 0;
     int64_t greatest = place(p, row, 0);
     for (int64_t i = 0; i < length_of(p); i++) {
         const int64_t at = place(p, row, i);
-        ck_assert_msg(is_log ? y[at] <= 0 : y[at] >= 0 && y[at] <= 1, "%s: %.9g is out of range",
-                      named(variant), (double)y[at]);
+        ck_assert_msg(is_log ? y[at] <= 0 : y[at] >= 0 && y[at] <= 1, "%s: %.9g is out of range", named(variant),
+                      (double)y[at]);
         sum += is_log ? exp((double)y[at]) : (double)y[at];
         if (x[at] > x[greatest])
             greatest = at;
@@ -146,14 +142,14 @@ static void check_row(const rows *p, int64_t row, bool is_log, const char *varia
         ck_assert_msg(x[a] < x[b]   ? y[a] <= y[b] + slack
                       : x[a] > x[b] ? y[b] <= y[a] + slack
                                     : y[a] == y[b],
-                      "%s%s: x %.9g and %.9g, y %.9g and %.9g", is_log ? "log-" : "", named(variant),
-                      (double)x[a], (double)x[b], (double)y[a], (double)y[b]);
+                      "%s%s: x %.9g and %.9g, y %.9g and %.9g", is_log ? "log-" : "", named(variant), (double)x[a],
+                      (double)x[b], (double)y[a], (double)y[b]);
     }
     // Elements' errors are of one sign at worst: of the sum, and of each exponential.
     const double most =
         (16 + 2 * sqrt((double)length_of(p)) + (is_log ? fabs((double)y[greatest]) : 0)) * HUSK_REF_UNIT;
-    ck_assert_msg(fabs(sum - 1) <= 2 * most, "%s%s: a row of %lld sums to %.9g", is_log ? "log-" : "",
-                  named(variant), (long long)length_of(p), sum);
+    ck_assert_msg(fabs(sum - 1) <= 2 * most, "%s%s: a row of %lld sums to %.9g", is_log ? "log-" : "", named(variant),
+                  (long long)length_of(p), sum);
 }
 
 // Small differences beside a large offset, wide ranges, and one element that outweighs all others.

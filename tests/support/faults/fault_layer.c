@@ -185,13 +185,11 @@ ANSWERS(clGetPlatformIDs, (cl_uint count, cl_platform_id *ids, cl_uint *found), 
 ANSWERS(clGetDeviceIDs,
         (cl_platform_id platform, cl_device_type type, cl_uint count, cl_device_id *ids, cl_uint *found),
         (platform, type, count, ids, found))
-ANSWERS(clGetPlatformInfo,
-        (cl_platform_id platform, cl_platform_info name, size_t size, void *value, size_t *needed),
+ANSWERS(clGetPlatformInfo, (cl_platform_id platform, cl_platform_info name, size_t size, void *value, size_t *needed),
         (platform, name, size, value, needed))
 ANSWERS(clGetDeviceInfo, (cl_device_id device, cl_device_info name, size_t size, void *value, size_t *needed),
         (device, name, size, value, needed))
-ANSWERS(clGetContextInfo,
-        (cl_context context, cl_context_info name, size_t size, void *value, size_t *needed),
+ANSWERS(clGetContextInfo, (cl_context context, cl_context_info name, size_t size, void *value, size_t *needed),
         (context, name, size, value, needed))
 ANSWERS(clGetCommandQueueInfo,
         (cl_command_queue queue, cl_command_queue_info name, size_t size, void *value, size_t *needed),
@@ -224,22 +222,19 @@ ANSWERS(clBuildProgram,
          void(CL_CALLBACK *notify)(cl_program, void *), void *user),
         (program, count, devices, options, notify, user))
 ANSWERS(clGetProgramBuildInfo,
-        (cl_program program, cl_device_id device, cl_program_build_info name, size_t size, void *value,
-         size_t *needed),
+        (cl_program program, cl_device_id device, cl_program_build_info name, size_t size, void *value, size_t *needed),
         (program, device, name, size, value, needed))
-ANSWERS(clGetProgramInfo,
-        (cl_program program, cl_program_info name, size_t size, void *value, size_t *needed),
+ANSWERS(clGetProgramInfo, (cl_program program, cl_program_info name, size_t size, void *value, size_t *needed),
         (program, name, size, value, needed))
 MAKES(cl_kernel, clCreateKernel, (cl_program program, const char *name, cl_int *code), (program, name, code))
 ANSWERS(clGetKernelWorkGroupInfo,
         (cl_kernel kernel, cl_device_id device, cl_kernel_work_group_info name, size_t size, void *value,
          size_t *needed),
         (kernel, device, name, size, value, needed))
-ANSWERS(clSetKernelArg, (cl_kernel kernel, cl_uint index, size_t size, const void *value),
-        (kernel, index, size, value))
+ANSWERS(clSetKernelArg, (cl_kernel kernel, cl_uint index, size_t size, const void *value), (kernel, index, size, value))
 ENQUEUES(clEnqueueNDRangeKernel,
-         (cl_command_queue queue, cl_kernel kernel, cl_uint dimensions, const size_t *offset,
-          const size_t *global, const size_t *local, cl_uint count, const cl_event *events, cl_event *event),
+         (cl_command_queue queue, cl_kernel kernel, cl_uint dimensions, const size_t *offset, const size_t *global,
+          const size_t *local, cl_uint count, const cl_event *events, cl_event *event),
          (queue, kernel, dimensions, offset, global, local, count, events, event))
 ENQUEUES(clEnqueueNativeKernel,
          (cl_command_queue queue, void(CL_CALLBACK *function)(void *), void *arguments, size_t size, cl_uint mem_count,
@@ -250,30 +245,27 @@ ENQUEUES(clEnqueueWriteBuffer,
           cl_uint count, const cl_event *events, cl_event *event),
          (queue, mem, blocking, offset, size, host, count, events, event))
 ENQUEUES(clEnqueueReadBuffer,
-         (cl_command_queue queue, cl_mem mem, cl_bool blocking, size_t offset, size_t size, void *host,
-          cl_uint count, const cl_event *events, cl_event *event),
+         (cl_command_queue queue, cl_mem mem, cl_bool blocking, size_t offset, size_t size, void *host, cl_uint count,
+          const cl_event *events, cl_event *event),
          (queue, mem, blocking, offset, size, host, count, events, event))
 ENQUEUES(clEnqueueCopyBuffer,
          (cl_command_queue queue, cl_mem from, cl_mem to, size_t from_offset, size_t to_offset, size_t size,
           cl_uint count, const cl_event *events, cl_event *event),
          (queue, from, to, from_offset, to_offset, size, count, events, event))
 ENQUEUES(clEnqueueFillBuffer,
-         (cl_command_queue queue, cl_mem mem, const void *pattern, size_t pattern_size, size_t offset,
-          size_t size, cl_uint count, const cl_event *events, cl_event *event),
+         (cl_command_queue queue, cl_mem mem, const void *pattern, size_t pattern_size, size_t offset, size_t size,
+          cl_uint count, const cl_event *events, cl_event *event),
          (queue, mem, pattern, pattern_size, offset, size, count, events, event))
 MAPS(void *, clEnqueueMapBuffer,
      (cl_command_queue queue, cl_mem mem, cl_bool blocking, cl_map_flags flags, size_t offset, size_t size,
       cl_uint count, const cl_event *events, cl_event *event, cl_int *code),
      (queue, mem, blocking, flags, offset, size, count, events, event, code))
 ENQUEUES(clEnqueueUnmapMemObject,
-         (cl_command_queue queue, cl_mem mem, void *host, cl_uint count, const cl_event *events,
-          cl_event *event),
+         (cl_command_queue queue, cl_mem mem, void *host, cl_uint count, const cl_event *events, cl_event *event),
          (queue, mem, host, count, events, event))
-ENQUEUES(clEnqueueMarkerWithWaitList,
-         (cl_command_queue queue, cl_uint count, const cl_event *events, cl_event *event),
+ENQUEUES(clEnqueueMarkerWithWaitList, (cl_command_queue queue, cl_uint count, const cl_event *events, cl_event *event),
          (queue, count, events, event))
-ENQUEUES(clEnqueueBarrierWithWaitList,
-         (cl_command_queue queue, cl_uint count, const cl_event *events, cl_event *event),
+ENQUEUES(clEnqueueBarrierWithWaitList, (cl_command_queue queue, cl_uint count, const cl_event *events, cl_event *event),
          (queue, count, events, event))
 cl_int clGetEventInfo(cl_event event, cl_event_info name, size_t size, void *value, size_t *needed)
 {
@@ -289,8 +281,7 @@ cl_int clGetEventInfo(cl_event event, cl_event_info name, size_t size, void *val
     }
     return answer;
 }
-ANSWERS(clGetEventProfilingInfo,
-        (cl_event event, cl_profiling_info name, size_t size, void *value, size_t *needed),
+ANSWERS(clGetEventProfilingInfo, (cl_event event, cl_profiling_info name, size_t size, void *value, size_t *needed),
         (event, name, size, value, needed))
 ANSWERS(clWaitForEvents, (cl_uint count, const cl_event *events), (count, events))
 ANSWERS(clFlush, (cl_command_queue queue), (queue))

@@ -85,8 +85,7 @@ static void expect_explained(const char *when, const fault *f, const char *call,
     const bool is_memory = call && strcmp(call, "clCreateBuffer") == 0 && status == HUSK_OUT_OF_MEMORY;
     const bool is_build = call && strcmp(call, "clBuildProgram") == 0 && status == HUSK_BUILD_FAILED;
     const bool is_launch = call && strcmp(call, "clEnqueueNDRangeKernel") == 0 && status == HUSK_UNSUPPORTED;
-    ck_assert_msg(status == f->status ||
-                      (f->code == CL_OUT_OF_RESOURCES && (is_memory || is_build || is_launch)),
+    ck_assert_msg(status == f->status || (f->code == CL_OUT_OF_RESOURCES && (is_memory || is_build || is_launch)),
                   "%s is answered by %s: %s", when, husk_status_name(status), error->text);
     if (!call)
         ck_assert_msg(strstr(error->text, "memory"), "%s: memory is not spoken of: %s", when, error->text);
@@ -172,8 +171,8 @@ static bool plant(const swept *what, const fault *f, long number, const left *be
     const bool met = reached(f) >= number;
     const char *call = fault_name();
     disarm();
-    snprintf(when, sizeof when, "%s: %s at %ld (%s%s%s)", what->name, f->name, number, swept_call,
-             call ? ", " : "", call ? call : "");
+    snprintf(when, sizeof when, "%s: %s at %ld (%s%s%s)", what->name, f->name, number, swept_call, call ? ", " : "",
+             call ? call : "");
     ck_assert_msg(met || status == HUSK_OK, "%s: without a fault: %s", when, swept_error.text);
     points += met && (call || !f->code);
     if (status) {

@@ -52,8 +52,8 @@ static cl_int answer_text(const char *text, size_t size, void *value, size_t *ne
     return answer(text, strlen(text) + 1, size, value, needed);
 }
 
-static cl_int CL_API_CALL get_platform_info(cl_platform_id platform, cl_platform_info what, size_t size,
-                                            void *value, size_t *needed)
+static cl_int CL_API_CALL get_platform_info(cl_platform_id platform, cl_platform_info what, size_t size, void *value,
+                                            size_t *needed)
 {
     (void)platform;
     enum { ICD_SUFFIX = 0x0920 };
@@ -65,18 +65,17 @@ static cl_int CL_API_CALL get_platform_info(cl_platform_id platform, cl_platform
     return answer_text(text, size, value, needed);
 }
 
-static cl_int CL_API_CALL get_device_ids(cl_platform_id platform, cl_device_type type, cl_uint count,
-                                         cl_device_id *ids, cl_uint *found);
+static cl_int CL_API_CALL get_device_ids(cl_platform_id platform, cl_device_type type, cl_uint count, cl_device_id *ids,
+                                         cl_uint *found);
 static cl_int CL_API_CALL get_device_info(cl_device_id id, cl_device_info what, size_t size, void *value,
                                           size_t *needed);
 
-static const table calls = {.get_platform_info = get_platform_info,
-                            .get_device_ids = get_device_ids,
-                            .get_device_info = get_device_info};
+static const table calls = {
+    .get_platform_info = get_platform_info, .get_device_ids = get_device_ids, .get_device_info = get_device_info};
 static object platforms[2] = {{&calls}, {&calls}}, devices[2] = {{&calls}, {&calls}}, cpu = {&calls};
 
-static cl_int CL_API_CALL get_device_ids(cl_platform_id platform, cl_device_type type, cl_uint count,
-                                         cl_device_id *ids, cl_uint *found)
+static cl_int CL_API_CALL get_device_ids(cl_platform_id platform, cl_device_type type, cl_uint count, cl_device_id *ids,
+                                         cl_uint *found)
 {
     const size_t which = (const object *)(const void *)platform == &platforms[1];
     cl_device_id have[2];
@@ -156,8 +155,7 @@ CL_API_ENTRY void *CL_API_CALL clGetExtensionFunctionAddress(const char *name)
 {
     void *address = NULL;
     cl_int(CL_API_CALL * list)(cl_uint, cl_platform_id *, cl_uint *) = list_platforms;
-    cl_int(CL_API_CALL * info)(cl_platform_id, cl_platform_info, size_t, void *, size_t *) =
-        get_platform_info;
+    cl_int(CL_API_CALL * info)(cl_platform_id, cl_platform_info, size_t, void *, size_t *) = get_platform_info;
     if (strcmp(name, "clIcdGetPlatformIDsKHR") == 0)
         memcpy(&address, &list, sizeof address); // ISO C has no cast from functions to data
     else if (strcmp(name, "clGetPlatformInfo") == 0)

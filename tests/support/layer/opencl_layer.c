@@ -67,7 +67,7 @@ enum { CONTEXT, QUEUE, MEM, PROGRAM, KERNEL, EVENT, KIND_COUNT };
 static const char *const kind_names[] = {"context", "queue", "mem", "program", "kernel", "event"};
 
 typedef enum action { FAIL, CRASH, HANG, DELAY, SKIP, CORRUPT, SCALE, STATUS, LOAD, ACTION_COUNT } action;
-static const char *const action_names[] = {"fail", "crash", "hang",   "delay", "skip",
+static const char *const action_names[] = {"fail",    "crash", "hang",   "delay", "skip",
                                            "corrupt", "scale", "status", "load"};
 
 typedef struct rule {
@@ -415,8 +415,7 @@ TELLS(clGetContextInfo, cl_context)
 TELLS(clGetCommandQueueInfo, cl_command_queue)
 TELLS(clGetMemObjectInfo, cl_mem)
 ANSWERS(clGetProgramBuildInfo,
-        (cl_program program, cl_device_id device, cl_program_build_info name, size_t size, void *value,
-         size_t *needed),
+        (cl_program program, cl_device_id device, cl_program_build_info name, size_t size, void *value, size_t *needed),
         (program, device, name, size, value, needed))
 ANSWERS(clSetMemObjectDestructorCallback, (cl_mem mem, void(CL_CALLBACK *notify)(cl_mem, void *), void *user),
         (mem, notify, user))
@@ -476,16 +475,13 @@ static cl_int CL_API_CALL layer_clBuildProgram(cl_program program, cl_uint count
 }
 COUNTS(PROGRAM, 1, cl_program, clRetainProgram)
 COUNTS(PROGRAM, -1, cl_program, clReleaseProgram)
-ANSWERS(clGetProgramInfo,
-        (cl_program program, cl_program_info name, size_t size, void *value, size_t *needed),
+ANSWERS(clGetProgramInfo, (cl_program program, cl_program_info name, size_t size, void *value, size_t *needed),
         (program, name, size, value, needed))
 
-MAKES(KERNEL, cl_kernel, clCreateKernel, 0, (cl_program program, const char *name, cl_int *code),
-      (program, name, code))
+MAKES(KERNEL, cl_kernel, clCreateKernel, 0, (cl_program program, const char *name, cl_int *code), (program, name, code))
 COUNTS(KERNEL, 1, cl_kernel, clRetainKernel)
 COUNTS(KERNEL, -1, cl_kernel, clReleaseKernel)
-ANSWERS(clSetKernelArg, (cl_kernel kernel, cl_uint index, size_t size, const void *value),
-        (kernel, index, size, value))
+ANSWERS(clSetKernelArg, (cl_kernel kernel, cl_uint index, size_t size, const void *value), (kernel, index, size, value))
 ANSWERS(clGetKernelWorkGroupInfo,
         (cl_kernel kernel, cl_device_id device, cl_kernel_work_group_info name, size_t size, void *value,
          size_t *needed),
@@ -493,9 +489,8 @@ ANSWERS(clGetKernelWorkGroupInfo,
 
 // The one that knows its kernel's name.
 static cl_int CL_API_CALL layer_clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel, cl_uint dimensions,
-                                                       const size_t *offset, const size_t *global,
-                                                       const size_t *local, cl_uint count, const cl_event *events,
-                                                       cl_event *event)
+                                                       const size_t *offset, const size_t *global, const size_t *local,
+                                                       cl_uint count, const cl_event *events, cl_event *event)
 {
     char name[128];
     const call here = {.number = AT_clEnqueueNDRangeKernel, .kernel = name_of(kernel, name, sizeof name)};
@@ -512,9 +507,9 @@ static cl_int CL_API_CALL layer_clEnqueueNDRangeKernel(cl_command_queue queue, c
 }
 
 // A transfer that does not block may be corrupted only when it is over: it waits then.
-static cl_int CL_API_CALL layer_clEnqueueReadBuffer(cl_command_queue queue, cl_mem mem, cl_bool blocking,
-                                                    size_t offset, size_t size, void *host, cl_uint count,
-                                                    const cl_event *events, cl_event *event)
+static cl_int CL_API_CALL layer_clEnqueueReadBuffer(cl_command_queue queue, cl_mem mem, cl_bool blocking, size_t offset,
+                                                    size_t size, void *host, cl_uint count, const cl_event *events,
+                                                    cl_event *event)
 {
     const rule *met = enter(&(call){.number = AT_clEnqueueReadBuffer, .bytes = size});
     if (is(met, FAIL))
@@ -559,8 +554,8 @@ ENQUEUES(clEnqueueCopyBuffer, size,
           cl_uint count, const cl_event *events, cl_event *event),
          (queue, from, to, from_offset, to_offset, size, count, events, event))
 ENQUEUES(clEnqueueFillBuffer, size,
-         (cl_command_queue queue, cl_mem mem, const void *pattern, size_t pattern_size, size_t offset,
-          size_t size, cl_uint count, const cl_event *events, cl_event *event),
+         (cl_command_queue queue, cl_mem mem, const void *pattern, size_t pattern_size, size_t offset, size_t size,
+          cl_uint count, const cl_event *events, cl_event *event),
          (queue, mem, pattern, pattern_size, offset, size, count, events, event))
 ENQUEUES(clEnqueueUnmapMemObject, 0,
          (cl_command_queue queue, cl_mem mem, void *host, cl_uint count, const cl_event *events, cl_event *event),
