@@ -22,14 +22,14 @@
 #include "system/process.h"
 #include "report/command.h"
 #include "report/roofline_command.h"
-#include "run/contenders.h"
+#include "run/runners.h"
 #include "run/devices.h"
 #include "run/list.h"
 #include "run/overhead.h"
 #include "run/run.h"
 #include "tune/command.h"
 #include "verify/command.h"
-#include "worker/husk_contender.h"
+#include "worker/husk_runner.h"
 #include "worker/husk_extra.h"
 #include "worker/worker.h"
 
@@ -50,13 +50,13 @@ static bool open_standard_descriptors(void)
 // clbench --worker NAME DEVICE THREADS: what the parent process starts.
 static int serve(char **argv)
 {
-    const bench_contender *contender = bench_contender_find(argv[2]);
-    if (!contender)
+    const bench_runner *runner = bench_runner_find(argv[2]);
+    if (!runner)
         return BENCH_EXIT_USAGE;
     bench_worker_options options = {
-        .contender = contender,
+        .runner = runner,
         .open = {.device = argv[3][0] ? argv[3] : NULL, .threads = atoi(argv[4])},
-        .extra = contender == &bench_contender_husk ? bench_husk_extra : NULL,
+        .extra = runner == &bench_runner_husk ? bench_husk_extra : NULL,
     };
     return bench_worker_serve(&options);
 }
@@ -127,8 +127,8 @@ int main(int argc, char **argv)
     }
     if (options.version) {
         printf("clbench %s\nbaselines:", husk_version());
-        for (size_t i = 1; bench_contender_get(i); i++)
-            printf(" %s", bench_contender_get(i)->name);
+        for (size_t i = 1; bench_runner_get(i); i++)
+            printf(" %s", bench_runner_get(i)->name);
         putchar('\n');
         return finish(BENCH_EXIT_OK);
     }

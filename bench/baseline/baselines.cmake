@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# The contenders beside husk. Each is there when its library is; `clbench --version` names those that are.
+# The runners beside husk. Each is there when its library is; `clbench --version` names those that are.
 #
 # oneDNN and OpenBLAS are opened by their workers at run time and not linked (baseline/onednn_library.h): the
 # build needs their headers, and notes where it found the libraries.
@@ -10,20 +10,20 @@ function(husk_baseline_file library result)
     set(${result} "${file}" PARENT_SCOPE)
 endfunction()
 
-# An operator's part in a contender is baseline/CONTENDER_OP.c, found by its name like everything else an
+# An operator's part in a runner is baseline/RUNNER_OP.c, found by its name like everything else an
 # operator has; baseline_ops.h lists those that are there, as BENCH_REF_OP_LIST and BENCH_ONEDNN_OP_LIST.
-function(husk_baseline_ops contender result)
+function(husk_baseline_ops runner result)
     set(list "")
     set(sources "")
     foreach(op IN LISTS HUSK_OPS)
-        set(file "${CMAKE_CURRENT_SOURCE_DIR}/baseline/${contender}_${op}.c")
+        set(file "${CMAKE_CURRENT_SOURCE_DIR}/baseline/${runner}_${op}.c")
         if(EXISTS "${file}")
             string(TOUPPER "${op}" upper)
             string(APPEND list " X(${op}, ${upper})")
             list(APPEND sources "${file}")
         endif()
     endforeach()
-    string(TOUPPER "${contender}" upper)
+    string(TOUPPER "${runner}" upper)
     set(${result}_line "#define BENCH_${upper}_OP_LIST(X)${list}\n" PARENT_SCOPE)
     set(${result}_sources ${sources} PARENT_SCOPE)
 endfunction()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The contender blas: OpenBLAS, for matrix multiplication.
+// The runner blas: OpenBLAS, for matrix multiplication.
 //
 // A batch is a loop of calls. BLAS has no epilogue: bias and activation follow in plain C, as a program that
 // uses BLAS would write them. Where a matrix is a vector, sgemm and sgemv are timed and the faster is taken.
@@ -544,7 +544,7 @@ static bench_answer read_back(void *opaque, bench_output *output, char reason[BE
     return BENCH_OK;
 }
 
-const bench_contender bench_contender_blas = {
+const bench_runner bench_runner_blas = {
     .name = "blas",
     .description = "OpenBLAS, matrix multiplication on CPUs",
     .open = session_open,

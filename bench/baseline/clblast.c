@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The contender clblast: CLBlast's matrix multiplication on the same OpenCL device, in a context of its own.
+// The runner clblast: CLBlast's matrix multiplication on the same OpenCL device, in a context of its own.
 //
 // CLBlast compiles its kernels when a routine is first called (on PoCL that takes seconds), so prepare() runs
 // every case once and reports that time apart. It has no epilogue: bias and activation are a kernel after it.
@@ -66,8 +66,8 @@ static void session_close(void *session)
     free(s);
 }
 
-// The OpenCL device that the wish means; Husk is asked, so that both mean the same one.
-static bench_answer find_device(clblast_session *s, const char *wish, char reason[BENCH_REASON_TEXT])
+// The OpenCL device that the preference means; Husk is asked, so that both mean the same one.
+static bench_answer find_device(clblast_session *s, const char *preference, char reason[BENCH_REASON_TEXT])
 {
     husk_error error = {0};
     husk_device_list *list = NULL;
@@ -75,7 +75,7 @@ static bench_answer find_device(clblast_session *s, const char *wish, char reaso
     husk_context *context = NULL;
     husk_status status = husk_device_list_create(&list, &error);
     if (status == HUSK_OK)
-        status = husk_device_list_select(list, wish, &device, &error);
+        status = husk_device_list_select(list, preference, &device, &error);
     if (status == HUSK_OK)
         status = husk_context_create(device, NULL, &context, &error);
     if (status == HUSK_OK) {
@@ -338,7 +338,7 @@ static bench_answer read_back(void *opaque, bench_output *output, char reason[BE
                       "clEnqueueReadBuffer", reason);
 }
 
-const bench_contender bench_contender_clblast = {
+const bench_runner bench_runner_clblast = {
     .name = "clblast",
     .description = "CLBlast, matrix multiplication on OpenCL devices",
     .open = session_open,

@@ -7,7 +7,7 @@
 
 #include <stddef.h>
 
-#include "worker/contender.h"
+#include "worker/runner.h"
 
 /* Open the first of the names that can be; NULL-ended. NULL: reason says what the last attempt met. */
 void *bench_library_open(const char *const *names, char reason[BENCH_REASON_TEXT]);

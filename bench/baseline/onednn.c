@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The contender onednn: Intel's and Arm's CPU library, asked in every way it has for the case.
+// The runner onednn: Intel's and Arm's CPU library, asked in every way it has for the case.
 #include <stdio.h>
 #include <string.h>
 
@@ -439,7 +439,7 @@ static bench_answer read_back(void *opaque, bench_output *output, char reason[BE
     return BENCH_OK;
 }
 
-const bench_contender bench_contender_onednn = {
+const bench_runner bench_runner_onednn = {
     .name = "onednn",
     .description = "oneDNN, Intel's and Arm's library for CPUs",
     .open = session_open,

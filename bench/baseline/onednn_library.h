@@ -13,7 +13,7 @@
 
 #include <oneapi/dnnl/dnnl.h>
 
-#include "worker/contender.h"
+#include "worker/runner.h"
 
 /* What both interfaces have under the same name. */
 #define ONEDNN_FUNCTIONS_COMMON(X)    \

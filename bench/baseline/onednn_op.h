@@ -29,7 +29,7 @@ typedef struct onednn_operands {
 
 typedef struct onednn_way {
     const char *name; /* NULL ends a list */
-    const char *form; /* bench_contender.form's name that asks for it */
+    const char *form; /* bench_runner.form's name that asks for it */
     unsigned flags;   /* for build */
     bool (*applies)(const bench_case *c, unsigned flags);
     void (*build)(onednn_program *program, const bench_case *c, const onednn_operands *operands, unsigned flags);

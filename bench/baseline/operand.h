@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * baseline/operand.h: a contender's own copies of a case's operands, and its clock.
+ * baseline/operand.h: a runner's own copies of a case's operands, and its clock.
  */
 #ifndef BENCH_BASELINE_OPERAND_H
 #define BENCH_BASELINE_OPERAND_H

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The contender ref: src/ref's plain loops in double, on one thread. For a sense of scale in tiny cases.
+// The runner ref: src/ref's plain loops in double, on one thread. For a sense of scale in tiny cases.
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -163,7 +163,7 @@ static bench_answer read_back(void *opaque, bench_output *output, char reason[BE
     return BENCH_OK;
 }
 
-const bench_contender bench_contender_ref = {
+const bench_runner bench_runner_ref = {
     .name = "ref",
     .description = "the reference that results are verified with, plain C on one thread",
     .open = session_open,

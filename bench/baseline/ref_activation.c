@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The contender ref: activation.
+// The runner ref: activation.
 #include "ref/elementwise/activation.h"
 
 #include "baseline/ref_op.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The contender ref: binary.
+// The runner ref: binary.
 #include "ref/elementwise/binary.h"
 
 #include "baseline/ref_op.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The contender ref: conv.
+// The runner ref: conv.
 #include "ref/conv/conv.h"
 
 #include "baseline/ref_op.h"

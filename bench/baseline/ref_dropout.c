@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The contender ref: dropout.
+// The runner ref: dropout.
 #include "ref/elementwise/dropout.h"
 
 #include "baseline/ref_op.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The contender ref: embedding.
+// The runner ref: embedding.
 #include "ref/lookup/embedding.h"
 
 #include "baseline/ref_op.h"

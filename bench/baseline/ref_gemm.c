@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The contender ref: gemm.
+// The runner ref: gemm.
 #include "ref/gemm/gemm.h"
 
 #include "baseline/ref_op.h"

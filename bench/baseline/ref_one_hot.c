@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The contender ref: one_hot.
+// The runner ref: one_hot.
 #include "ref/lookup/one_hot.h"
 
 #include "baseline/ref_op.h"

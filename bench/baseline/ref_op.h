@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * bench/baseline/ref_op.h: what the contender ref keeps of a case. An operator's part is baseline/ref_<op>.c.
+ * bench/baseline/ref_op.h: what the runner ref keeps of a case. An operator's part is baseline/ref_<op>.c.
  */
 #ifndef BENCH_BASELINE_REF_OP_H
 #define BENCH_BASELINE_REF_OP_H

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The contender ref: pool.
+// The runner ref: pool.
 #include "ref/pool/pool.h"
 
 #include "baseline/ref_op.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The contender ref: rnn.
+// The runner ref: rnn.
 #include "ref/rnn/rnn.h"
 
 #include "baseline/ref_op.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The contender ref: softmax.
+// The runner ref: softmax.
 #include "ref/softmax/softmax.h"
 
 #include "baseline/ref_op.h"

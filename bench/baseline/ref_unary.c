@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The contender ref: unary.
+// The runner ref: unary.
 #include "ref/elementwise/unary.h"
 
 #include "baseline/ref_op.h"

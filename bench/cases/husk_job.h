@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * bench/cases/husk_job.h: a case as the library runs it. bench/cases/<op>.c says what to call; worker/husk_contender.c
+ * bench/cases/husk_job.h: a case as the library runs it. bench/cases/<op>.c says what to call; worker/husk_runner.c
  * owns everything here.
  */
 #ifndef BENCH_CASES_HUSK_JOB_H

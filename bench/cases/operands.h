@@ -27,7 +27,7 @@ enum { BENCH_SAVED = 4, BENCH_GRADIENTS = 4 };
 /*
  * A case's operands, the same numbers in every process: they are made from the case's canonical form. They
  * belong to the worker, are 64-byte aligned, live until after release(), and are never written by a
- * contender.
+ * runner.
  */
 typedef struct bench_data {
     bench_array x;       /* gemm: A as stored; rnn: [t, b, input]; pool, conv: N, C, space in case.layout */
@@ -46,7 +46,7 @@ typedef struct bench_data {
 typedef struct bench_output {
     bench_array y;
     bench_array indices; /* pool with indices=1: i32; data NULL otherwise */
-    bench_array h_n, c_n; /* rnn; c_n for lstm alone; a contender that has none leaves them untouched */
+    bench_array h_n, c_n; /* rnn; c_n for lstm alone; a runner that has none leaves them untouched */
     bench_array gradients[BENCH_GRADIENTS]; /* further ones than y, in the order of the call */
     bench_array saved[BENCH_SAVED]; /* what the run has made of data.saved, where the operator changes it */
 } bench_output;

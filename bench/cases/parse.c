@@ -174,7 +174,7 @@ static bool parse_value(parsed *p, size_t index, const char *value)
         // An f32 is what the library takes; anything that is not finite there is refused here.
         if (!bench_parse_real(value, &real) || real > 3.4e38 || real < -3.4e38)
             return explain(p, "%s=%s: a number is wanted", field->key, value);
-        // Kept as f32 so that the same number reaches every contender.
+        // Kept as f32 so that the same number reaches every runner.
         memcpy((char *)p->c + field->offset, &real, sizeof real);
         return true;
     case BENCH_FIELD_CHOICE:

@@ -44,7 +44,7 @@ void bench_verdict_add(bench_verdict *verdict, const char *name, const husk_ref_
     verdict->unchecked = verdict->unchecked && pass;
     verdict->pass = verdict->pass && pass;
     verdict->unscanned = verdict->unscanned || report->unscanned;
-    verdict->mistrusted = verdict->mistrusted || husk_ref_report_mistrusted(report);
+    verdict->inconclusive = verdict->inconclusive || husk_ref_report_inconclusive(report);
 }
 
 void bench_verdict_fail(bench_verdict *verdict, const char *text)

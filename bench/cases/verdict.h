@@ -21,7 +21,7 @@ typedef struct bench_verify_options {
 typedef struct bench_verdict {
     bool pass;
     bool unchecked;  /* not passed for want of host memory alone: of right and wrong nothing is known */
-    bool mistrusted; /* husk_ref_report_mistrusted of an output: it proves nothing */
+    bool inconclusive; /* husk_ref_report_inconclusive of an output: it proves nothing */
     bool unscanned;  /* an output of integers was compared by samples alone: see bench_verdict_unwritten */
     int64_t checked;
     double max_error; /* the largest difference, and the bound where error / bound was largest */

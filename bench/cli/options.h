@@ -50,7 +50,7 @@ typedef enum bench_command {
 typedef struct bench_options {
     bench_command command;
     const char *program;                    /* argv[0] */
-    const char *devices[BENCH_MAX_DEVICES]; /* wishes; none: HUSK_DEVICE or the default */
+    const char *devices[BENCH_MAX_DEVICES]; /* preferences; none: HUSK_DEVICE or the default */
     size_t device_count;
     const char *platform;
     const char *suite, *file;
@@ -79,7 +79,7 @@ typedef struct bench_options {
     double max_time, budget; /* seconds; budget 0: the command's own, negative: none */
     double heat;             /* doctor: the same */
     double compile_time;     /* seconds for what may compile: max_time, where that was given */
-    char device_texts[BENCH_MAX_DEVICES][24]; /* wishes that "all" stands for */
+    char device_texts[BENCH_MAX_DEVICES][24]; /* preferences that "all" stands for */
 } bench_options;
 
 #endif

@@ -61,7 +61,7 @@ typedef enum bench_stop {
     BENCH_STOP_NOT_YET,
     BENCH_STOP_PRECISE, /* 95% confidence half-width of the median at most 1% */
     BENCH_STOP_PLATEAU, /* more samples did not narrow it */
-    BENCH_STOP_TIME,    /* the limit of one contender: 15 s */
+    BENCH_STOP_TIME,    /* the limit of one runner: 15 s */
     BENCH_STOP_BUDGET,  /* the time given to the whole run */
     BENCH_STOP_QUICK    /* --quick's 0.1 s */
 } bench_stop;
@@ -73,11 +73,11 @@ typedef struct bench_stop_rule {
     double min_seconds;    /* 0.5; 0.1 with --quick */
     double half_width;     /* 0.01 */
     double max_seconds;    /* 15 */
-    double budget_seconds; /* what the run's total time leaves to this contender; 0: no limit */
+    double budget_seconds; /* what the run's total time leaves to this runner; 0: no limit */
     bool quick;            /* stop at min_seconds whatever the width, with at least 3 samples */
 } bench_stop_rule;
 
-/* State of one contender's sampling: half-widths as they developed. */
+/* State of one runner's sampling: half-widths as they developed. */
 typedef struct bench_progress {
     double seconds; /* spent in samples */
     double widths[64];

@@ -28,9 +28,9 @@ static void note_move(bench_comparison *c, const json_t *old_row, const json_t *
         move.kind = BENCH_MOVE_LOST;
     else if (is)
         move.kind = BENCH_MOVE_RIGHT;
-    // "mistrusted" and "suspect" were computed, but prove nothing: that is said, and is no loss.
+    // "inconclusive" and "suspect" were computed, but prove nothing: that is said, and is no loss.
     if (move.kind == BENCH_MOVE_LOST &&
-        (bench_has_text(new_row, "state", "suspect") || bench_has_text(new_row, "state", "mistrusted"))) {
+        (bench_has_text(new_row, "state", "suspect") || bench_has_text(new_row, "state", "inconclusive"))) {
         move.kind = BENCH_MOVE_OTHER;
         c->doubtful++;
     }

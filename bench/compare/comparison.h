@@ -95,7 +95,7 @@ typedef struct bench_comparison {
     size_t only_count[2];
     size_t slower, faster, unsure, divided, lost; /* cases */
     size_t wrong, still_wrong, new_wrong; /* right before, wrong before, not there before */
-    size_t doubtful;                      /* right in the old one, suspect or mistrusted in the new one */
+    size_t doubtful;                      /* right in the old one, suspect or inconclusive in the new one */
 } bench_comparison;
 
 void bench_comparison_free(bench_comparison *comparison);

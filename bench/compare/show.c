@@ -391,10 +391,10 @@ bool bench_comparison_markdown(const bench_comparison *c, const char *const name
         bench_format_ns(p->sides[1].median_ns, new, sizeof new);
         format_change(p->ratio, p->change, change);
         format_percent(p->limit, noise);
-        const bool is_told = p->change == BENCH_SLOWER || p->change == BENCH_FASTER;
+        const bool is_known = p->change == BENCH_SLOWER || p->change == BENCH_FASTER;
         few_words(p, words);
-        fprintf(file, "| `%s` | %s | %s | %s%s%s | %s | %s |\n", name, old, new, is_told ? "**" : "", change,
-                is_told ? "**" : "", noise, words);
+        fprintf(file, "| `%s` | %s | %s | %s%s%s | %s | %s |\n", name, old, new, is_known ? "**" : "", change,
+                is_known ? "**" : "", noise, words);
     }
     fputc('\n', file);
     for (size_t i = 0; i < c->move_count; i++) {
@@ -484,7 +484,7 @@ json_t *bench_comparison_json(const bench_comparison *c, const char *const names
         }
     verdict(c, text, sizeof text);
     return json_pack("{s:s, s:s, s:s, s:s, s:b, s:o, s:s, s:i, s:o, s:o, s:o, s:o, s:o, s:o}", "schema",
-                     "clbench-compare/1", "old", names[0], "new", names[1], "device",
+                     "clbench-compare/2", "old", names[0], "new", names[1], "device",
                      bench_text_of(c->devices[1], "name"), "normalised", c->is_normalised, "sentinel_ratio",
                      number(c->speed), "verdict", text, "code", bench_comparison_code(c), "all",
                      group_json(&c->groups[c->group_count - 1]), "ops", ops, "results", rows, "states", states,

@@ -138,8 +138,9 @@ static void tell_quirks(bench_patient *p)
     size_t i;
     const json_t *quirk;
     bench_progress_show("doctor: %.100s: its compiler", p->name);
-    if (bench_contestant_revive(&p->husk) && bench_process_call(&p->husk.process, json_pack("{s:s}", "do", "quirks"),
-                                                                2 * p->d->patience, &reply, reason) == BENCH_REPLY_OK) {
+    if (bench_runner_process_revive(&p->husk) &&
+        bench_process_call(&p->husk.process, json_pack("{s:s}", "do", "quirks"), 2 * p->d->patience, &reply, reason) ==
+            BENCH_REPLY_OK) {
         json_array_foreach(json_object_get(reply, "quirks"), i, quirk)
         {
             char id[64];
@@ -160,20 +161,20 @@ static void tell_quirks(bench_patient *p)
     json_decref(reply);
 }
 
-static void examine_device(bench_doctor *d, const char *wish)
+static void examine_device(bench_doctor *d, const char *preference)
 {
     bench_patient *p = calloc(1, sizeof *p);
     if (!p)
         return;
     p->d = d;
-    snprintf(p->wish, sizeof p->wish, "%.127s", wish);
-    bench_shell_word(p->wish, p->quoted, sizeof p->quoted);
-    snprintf(p->name, sizeof p->name, "%.100s", wish);
-    bench_progress_show("doctor: opening %s", wish);
-    bench_contestant_start(&p->husk, "husk", p->wish, 1, NULL);
-    if (bench_contestant_await(&p->husk, d->patience)) {
+    snprintf(p->preference, sizeof p->preference, "%.127s", preference);
+    bench_shell_word(p->preference, p->quoted, sizeof p->quoted);
+    snprintf(p->name, sizeof p->name, "%.100s", preference);
+    bench_progress_show("doctor: opening %s", preference);
+    bench_runner_process_start(&p->husk, "husk", p->preference, 1, NULL);
+    if (bench_runner_process_await(&p->husk, d->patience)) {
         const json_t *device = json_object_get(p->husk.hello, "device");
-        snprintf(p->name, sizeof p->name, "%.100s %.180s", wish, bench_text_of(device, "name"));
+        snprintf(p->name, sizeof p->name, "%.100s %.180s", preference, bench_text_of(device, "name"));
         bench_clean_line(p->name);
         const char *class = bench_text_of(json_object_get(device, "traits"), "class");
         // Before it is warm from the other examinations. A simulator's speed means nothing.
@@ -186,12 +187,12 @@ static void examine_device(bench_doctor *d, const char *wish)
             bench_doctor_threads(p);
     } else if (!bench_interrupted) {
         bench_doctor_advise(
-            bench_doctor_find(d, BENCH_FINDING_PROBLEM, "device_unusable", "%.100s cannot be used: %.800s", wish,
+            bench_doctor_find(d, BENCH_FINDING_PROBLEM, "device_unusable", "%.100s cannot be used: %.800s", preference,
                               p->husk.why),
             "do what the text says; where it says nothing, update its driver, or keep it out of the way: -d and "
             "HUSK_DEVICE name another device");
     }
-    bench_contestant_stop(&p->husk);
+    bench_runner_process_stop(&p->husk);
     free(p);
 }
 

@@ -35,7 +35,7 @@ typedef struct bench_doctor {
     json_t *devices;                 /* as bench_device_json, with is_examined */
     json_t *gpus;                    /* that the system shows: [{where, vendor, id, driver, served}] */
     json_t *nodes;                   /* device files: [{path, mode, owner, error}], errno of opening it */
-    size_t unfit;                    /* wishes (-d) that fit no device */
+    size_t unfit;                    /* preferences (-d) that fit no device */
     size_t miscounted;               /* results that were wrong */
     char vendors[BENCH_DOCTOR_PATH]; /* where the user has drivers registered */
     char sound[64]; /* a folder that registers the sound drivers alone, beside broken ones; "": none */

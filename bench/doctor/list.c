@@ -97,12 +97,12 @@ static bool has_finding(const bench_doctor *d, const char *id)
     return false;
 }
 
-// Which device the wish chooses is in it, too.
-static bench_reply probe_devices(const bench_doctor *d, const char *wish, json_t **reply,
+// Which device the preference chooses is in it, too.
+static bench_reply probe_devices(const bench_doctor *d, const char *preference, json_t **reply,
                                  char reason[BENCH_REASON_TEXT])
 {
     bench_process process;
-    const char *arguments[] = {"clbench", BENCH_PROBE_ARGUMENT, "devices", wish, NULL};
+    const char *arguments[] = {"clbench", BENCH_PROBE_ARGUMENT, "devices", preference, NULL};
     *reply = NULL;
     if (!bench_process_start(&process, arguments, NULL, reason))
         return BENCH_REPLY_DIED;
@@ -200,8 +200,8 @@ static void format_choice(const bench_doctor *d, char text[900])
     }
 }
 
-// What a wish chooses of the reply to it is to be examined.
-static void choose(bench_doctor *d, const char *wish, const json_t *reply)
+// What a preference chooses of the reply to it is to be examined.
+static void choose(bench_doctor *d, const char *preference, const json_t *reply)
 {
     char choice[900];
     size_t i, chosen = 0;
@@ -217,27 +217,28 @@ static void choose(bench_doctor *d, const char *wish, const json_t *reply)
         return;
     d->unfit++;
     format_choice(d, choice);
-    json_t *finding = bench_doctor_find(d, BENCH_FINDING_PROBLEM, "no_such_device", "-d %.200s fits no device", wish);
+    json_t *finding =
+        bench_doctor_find(d, BENCH_FINDING_PROBLEM, "no_such_device", "-d %.200s fits no device", preference);
     if (choice[0])
         bench_doctor_advise(finding, "let -d name one of these: %s", choice);
     else
         bench_doctor_advise(finding, "there is none at all: see the other findings");
 }
 
-// Programs that name no device meet this one's wish.
+// Programs that name no device meet this one's preference.
 static void examine_variable(bench_doctor *d, const json_t *reply)
 {
     char choice[900];
-    const char *wish = getenv("HUSK_DEVICE");
-    if (!wish || !*wish || !bench_text_of(reply, "unfit")[0] || json_array_size(d->devices) == 0)
+    const char *preference = getenv("HUSK_DEVICE");
+    if (!preference || !*preference || !bench_text_of(reply, "unfit")[0] || json_array_size(d->devices) == 0)
         return;
     format_choice(d, choice);
     bench_doctor_advise(bench_doctor_find(d, BENCH_FINDING_PROBLEM, "variable_unfit",
-                                          "HUSK_DEVICE=%.200s fits no device, so that programs find none", wish),
+                                          "HUSK_DEVICE=%.200s fits no device, so that programs find none", preference),
                         "unset HUSK_DEVICE, or let it name one of these: %s", choice);
 }
 
-// Without a wish all that is available, but for simulators, which would take hours.
+// Without a preference all that is available, but for simulators, which would take hours.
 static void choose_all(bench_doctor *d)
 {
     size_t i;
@@ -251,12 +252,12 @@ static void choose_all(bench_doctor *d)
     }
 }
 
-// Lists them for a wish; the list itself is taken from the first answer, that to "". False: there is no list.
-static bool list_for(bench_doctor *d, const char *wish)
+// Lists them for a preference; the list itself is taken from the first answer, that to "". False: there is no list.
+static bool list_for(bench_doctor *d, const char *preference)
 {
     char reason[BENCH_REASON_TEXT] = "";
     json_t *reply = NULL;
-    const bench_reply status = probe_devices(d, wish, &reply, reason);
+    const bench_reply status = probe_devices(d, preference, &reply, reason);
     const bool is_listed = status == BENCH_REPLY_OK && !strcmp(bench_text_of(reply, "answer"), "ok");
     const bool is_empty = status == BENCH_REPLY_OK && !strcmp(bench_text_of(reply, "stage"), "HUSK_NO_PLATFORM");
     if (bench_interrupted) {
@@ -265,8 +266,8 @@ static bool list_for(bench_doctor *d, const char *wish)
     }
     if (!is_listed && !is_empty) // that there is no platform is said with the drivers
         tell_failure(d, status, reply, reason);
-    else if (*wish)
-        choose(d, wish, reply);
+    else if (*preference)
+        choose(d, preference, reply);
     else if (is_listed) {
         json_array_extend(d->devices, json_object_get(reply, "devices"));
         choose_all(d);

@@ -12,7 +12,7 @@ bool bench_doctor_ask(bench_patient *p, const char *what, const char *key, doubl
     json_t *reply = NULL;
     snprintf(reason, BENCH_REASON_TEXT, "%s", p->husk.why);
     const bench_reply status =
-        bench_contestant_revive(&p->husk)
+        bench_runner_process_revive(&p->husk)
             ? bench_process_call(&p->husk.process, json_pack("{s:s}", "do", what), 2 * p->d->patience, &reply, reason)
             : BENCH_REPLY_DIED;
     const bool good = bench_state_of_reply(status, reply, reason) == BENCH_STATE_OK;

@@ -4,12 +4,12 @@
 #define BENCH_DOCTOR_PATIENT_H
 
 #include "doctor/findings.h"
-#include "measure/contestant.h"
+#include "measure/runner_process.h"
 
 typedef struct bench_patient {
     bench_doctor *d;
-    bench_contestant husk;
-    char name[300], wish[128]; /* "0:0 NAME", and what -d takes */
+    bench_runner_process husk;
+    char name[300], preference[128]; /* "0:0 NAME", and what -d takes */
     char quoted[4 * 128];      /* that, as a shell takes it */
 } bench_patient;
 

@@ -111,8 +111,8 @@ static json_t *examine_icd(const char *library)
     return list_icd(list);
 }
 
-// As every program that uses Husk lists them: through the loader, all at once. is_default is what a wish chooses.
-static json_t *list_devices(const char *wish)
+// As every program that uses Husk lists them: through the loader, all at once. is_default is what a preference chooses.
+static json_t *list_devices(const char *preference)
 {
     husk_device_list *list = NULL;
     husk_error error = {0};
@@ -123,7 +123,7 @@ static json_t *list_devices(const char *wish)
     json_t *devices = json_array();
     const husk_device *chosen = NULL;
     husk_error unfit = {0};
-    husk_device_list_select(list, wish[0] ? wish : NULL, &chosen, &unfit);
+    husk_device_list_select(list, preference[0] ? preference : NULL, &chosen, &unfit);
     for (size_t i = 0; i < husk_device_list_count(list); i++) {
         json_t *device = bench_device_json(husk_device_list_get(list, i));
         json_object_set_new(device, "is_default", json_boolean(husk_device_list_get(list, i) == chosen));
@@ -136,18 +136,18 @@ static json_t *list_devices(const char *wish)
 }
 
 // Whether a program's threads would share processors; no also where that cannot be asked.
-static json_t *ask_threads(const char *wish)
+static json_t *ask_threads(const char *preference)
 {
     husk_device_list *list = NULL;
     const husk_device *device = NULL;
     husk_context *context = NULL;
     bool bound = true;
     say("asking for its threads");
-    const bool is_told = husk_device_list_create(&list, NULL) == HUSK_OK &&
-                         husk_device_list_select(list, wish, &device, NULL) == HUSK_OK &&
-                         husk_context_create(device, NULL, &context, NULL) == HUSK_OK &&
-                         husk_context_threads_bound(context, &bound, NULL) == HUSK_OK;
-    const bool are_several = is_told && husk_context_traits(context)->compute_units > 1;
+    const bool is_known = husk_device_list_create(&list, NULL) == HUSK_OK &&
+                          husk_device_list_select(list, preference, &device, NULL) == HUSK_OK &&
+                          husk_context_create(device, NULL, &context, NULL) == HUSK_OK &&
+                          husk_context_threads_bound(context, &bound, NULL) == HUSK_OK;
+    const bool are_several = is_known && husk_context_traits(context)->compute_units > 1;
     husk_context_release(context);
     husk_device_list_release(list);
     return json_pack("{s:s, s:b}", "answer", "ok", "unbound", are_several && !bound);

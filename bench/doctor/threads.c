@@ -17,13 +17,13 @@ static bool leaves_threads_unbound(const bench_patient *p)
     bench_process process;
     char reason[BENCH_REASON_TEXT];
     json_t *reply = NULL;
-    const char *arguments[] = {"clbench", BENCH_PROBE_ARGUMENT, "threads", p->wish, NULL};
+    const char *arguments[] = {"clbench", BENCH_PROBE_ARGUMENT, "threads", p->preference, NULL};
     static const char *const as_by_default[] = {"POCL_AFFINITY", "0", NULL};
     if (!bench_process_start(&process, arguments, getenv("POCL_AFFINITY") ? NULL : as_by_default, reason))
         return false;
     snprintf(process.who, sizeof process.who, "a driver");
-    const bool is_told = bench_process_receive(&process, p->d->patience, &reply, reason) == BENCH_REPLY_OK;
-    const bool are_unbound = is_told && json_is_true(json_object_get(reply, "unbound"));
+    const bool is_known = bench_process_receive(&process, p->d->patience, &reply, reason) == BENCH_REPLY_OK;
+    const bool are_unbound = is_known && json_is_true(json_object_get(reply, "unbound"));
     json_decref(reply);
     bench_process_stop(&process);
     return are_unbound;

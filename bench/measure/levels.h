@@ -13,7 +13,7 @@
 
 /* What one process added to a list of samples. */
 typedef struct bench_part {
-    int number;      /* of the process among those that the contestant has had */
+    int number;      /* of the process among those that the runner has had */
     size_t count;    /* of samples, behind those of the process before */
     double busy_ns;  /* CPU time of all its threads while it took them */
     double spent_ns; /* and how long that was */

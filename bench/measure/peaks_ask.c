@@ -16,20 +16,20 @@ size_t bench_peaks_steps(bool quick, double *seconds)
     return count;
 }
 
-json_t *bench_peaks_ask(bench_process *husk, const char *name, const bench_peaks_wish *wish, double seconds,
+json_t *bench_peaks_ask(bench_process *husk, const char *name, const bench_peaks_request *preference, double seconds,
                         bench_steps *steps, char reason[BENCH_REASON_TEXT])
 {
     json_t *reply = NULL;
     const char *part;
     double usual;
     bool good = true;
-    for (int i = 0; good && (part = bench_peaks_part((size_t)i, wish->quick, &usual)); i++) {
+    for (int i = 0; good && (part = bench_peaks_part((size_t)i, preference->quick, &usual)); i++) {
         bench_steps_next(steps, usual, "%s: measuring %s", name, part);
         json_decref(reply);
         const bench_reply status =
             bench_process_call(husk,
-                               json_pack("{s:s, s:b, s:i, s:i}", "do", "peaks", "quick", wish->quick, "wanted",
-                                         (int)(wish->arithmetic & 0xffff), "part", i),
+                               json_pack("{s:s, s:b, s:i, s:i}", "do", "peaks", "quick", preference->quick, "wanted",
+                                         (int)(preference->arithmetic & 0xffff), "part", i),
                                seconds, &reply, reason);
         good = bench_state_of_reply(status, reply, reason) == BENCH_STATE_OK;
     }

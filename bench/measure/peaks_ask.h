@@ -15,7 +15,7 @@ size_t bench_peaks_steps(bool quick, double *seconds);
  * Ask husk's worker for all parts, each a step of its own and answered within seconds; name is what is measured. NULL
  * with reason.
  */
-json_t *bench_peaks_ask(bench_process *husk, const char *name, const bench_peaks_wish *wish, double seconds,
+json_t *bench_peaks_ask(bench_process *husk, const char *name, const bench_peaks_request *preference, double seconds,
                         bench_steps *steps, char reason[BENCH_REASON_TEXT]);
 
 #endif

@@ -15,13 +15,13 @@
 
 #define USUAL_PREPARE \
     0.3 // seconds: data, memory and programs from a cache; beyond that something is compiled
-#define LEAST_SHARE  0.08 // seconds that a contender gets even when the time is up
-#define TURN_SECONDS 0.05 // what one contestant measures before it is another's turn
+#define LEAST_SHARE  0.08 // seconds that a runner gets even when the time is up
+#define TURN_SECONDS 0.05 // what one runner measures before it is another's turn
 
 const char *bench_state_text(bench_state state)
 {
-    static const char *const texts[] = {"ok",         "unsupported", "skipped", "failed",
-                                        "mistrusted", "suspect",     "error",   "timeout"};
+    static const char *const texts[] = {"ok",           "unsupported", "skipped", "failed",
+                                        "inconclusive", "suspect",     "error",   "timeout"};
     return (size_t)state < sizeof texts / sizeof *texts ? texts[state] : "error";
 }
 
@@ -51,32 +51,32 @@ bool bench_sentinels_add(bench_sentinels *sentinels, const bench_sentinel *senti
     return true;
 }
 
-bench_entrant *bench_row_add(bench_row *row, bench_contestant *contestant, const char *form)
+bench_entrant *bench_row_add(bench_row *row, bench_runner_process *runner, const char *form)
 {
     if (row->entrant_count == BENCH_MAX_ENTRANTS)
         return NULL;
     bench_entrant *entrant = &row->entrants[row->entrant_count];
     memset(entrant, 0, sizeof *entrant);
-    entrant->contestant = contestant;
+    entrant->runner = runner;
     snprintf(entrant->form, sizeof entrant->form, "%s", form ? form : "");
     for (size_t i = 0; i < row->entrant_count; i++)
-        entrant->slot += row->entrants[i].contestant == contestant;
+        entrant->slot += row->entrants[i].runner == runner;
     row->entrant_count++;
     return entrant;
 }
 
-void bench_row_add_forms(bench_row *row, bench_contestant *contestant, double max_time)
+void bench_row_add_forms(bench_row *row, bench_runner_process *runner, double max_time)
 {
     char reason[BENCH_REASON_TEXT];
     json_t *reply = NULL, *forms = NULL;
-    if (bench_contestant_revive(contestant) &&
-        bench_process_call(&contestant->process, json_pack("{s:s, s:s}", "do", "forms", "case", row->c.canonical),
-                           max_time, &reply, reason) == BENCH_REPLY_OK)
+    if (bench_runner_process_revive(runner) &&
+        bench_process_call(&runner->process, json_pack("{s:s, s:s}", "do", "forms", "case", row->c.canonical), max_time,
+                           &reply, reason) == BENCH_REPLY_OK)
         forms = json_object_get(reply, "forms");
     for (size_t i = 0; i < json_array_size(forms); i++)
-        bench_row_add(row, contestant, json_string_value(json_array_get(forms, i)));
+        bench_row_add(row, runner, json_string_value(json_array_get(forms, i)));
     if (!json_array_size(forms))
-        bench_row_add(row, contestant, NULL);
+        bench_row_add(row, runner, NULL);
     json_decref(reply);
 }
 
@@ -85,13 +85,13 @@ static json_t *ask(bench_entrant *e, json_t *request, double max_time)
 {
     json_t *reply = NULL;
     json_object_set_new(request, "slot", json_integer(e->slot));
-    bench_reply status = bench_process_call(&e->contestant->process, request, max_time, &reply, e->reason);
+    bench_reply status = bench_process_call(&e->runner->process, request, max_time, &reply, e->reason);
     e->state = bench_state_of_reply(status, reply, e->reason);
     if (e->state == BENCH_STATE_OK)
         return reply;
     const char *answer = json_string_value(json_object_get(reply, "answer"));
     if (answer && !strcmp(answer, "lost")) // the worker says itself that it must be started anew
-        bench_process_kill(&e->contestant->process);
+        bench_process_kill(&e->runner->process);
     json_decref(reply);
     return NULL;
 }
@@ -101,7 +101,7 @@ static bool is_alive(bench_entrant *e)
 {
     if (e->state != BENCH_STATE_OK)
         return false;
-    if (!e->contestant->process.pid) {
+    if (!e->runner->process.pid) {
         e->state = BENCH_STATE_ERROR;
         snprintf(e->reason, sizeof e->reason, "its worker process was ended by another form of the same case");
     }
@@ -128,9 +128,9 @@ static void keep_prepared(bench_entrant *e, json_t *reply)
 static void prepare(bench_entrant *e, bench_row *row, const bench_measure_options *options)
 {
     uint64_t start = bench_now_ns();
-    if (!bench_contestant_revive(e->contestant)) {
+    if (!bench_runner_process_revive(e->runner)) {
         e->state = BENCH_STATE_ERROR;
-        snprintf(e->reason, sizeof e->reason, "%s", e->contestant->why);
+        snprintf(e->reason, sizeof e->reason, "%s", e->runner->why);
         return;
     }
     json_t *request = json_pack("{s:s, s:s}", "do", "prepare", "case", row->c.canonical);
@@ -159,8 +159,8 @@ static void verify(bench_entrant *e, const bench_measure_options *options)
     if (!json_is_true(json_object_get(e->verified, "pass"))) {
         e->state = BENCH_STATE_FAILED;
         snprintf(e->reason, sizeof e->reason, "%s", text ? text : "");
-    } else if (json_is_true(json_object_get(e->verified, "mistrusted"))) {
-        e->state = BENCH_STATE_MISTRUSTED;
+    } else if (json_is_true(json_object_get(e->verified, "inconclusive"))) {
+        e->state = BENCH_STATE_INCONCLUSIVE;
         snprintf(e->reason, sizeof e->reason,
                  "most of what is expected is zero within its bound, so that the check proves nothing");
     }
@@ -234,7 +234,7 @@ static void summarise_round(const bench_entrant *e, bench_summary *summary)
 static void keep_samples(bench_entrant *e, const json_t *reply)
 {
     const json_t *samples = json_object_get(reply, "samples");
-    bench_part more = {.number = e->contestant->restarts,
+    bench_part more = {.number = e->runner->restarts,
                        .busy_ns = json_number_value(json_object_get(reply, "busy_ns")),
                        .spent_ns = json_number_value(json_object_get(reply, "spent_ns"))};
     e->progress.seconds += more.spent_ns * 1e-9;
@@ -346,7 +346,7 @@ void bench_measure_row(bench_row *row, const bench_measure_options *options)
         summarise(&row->entrants[i]);
     }
     for (size_t i = 0; i < row->entrant_count; i++) {
-        bench_contestant *c = row->entrants[i].contestant;
+        bench_runner_process *c = row->entrants[i].runner;
         json_t *reply = NULL;
         char reason[BENCH_REASON_TEXT];
         // What was measured is right; that its worker has to be started anew is worth a word.

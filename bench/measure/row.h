@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * bench/measure/row.h: one row: every contestant prepares the case, is verified and warmed up; then they take
+ * bench/measure/row.h: one row: every runner prepares the case, is verified and warmed up; then they take
  * turns, in shuffled order, until each has enough samples.
  */
 #ifndef BENCH_MEASURE_ROW_H
@@ -8,7 +8,7 @@
 
 #include "cases/case.h"
 #include "common/stats.h"
-#include "measure/contestant.h"
+#include "measure/runner_process.h"
 #include "measure/levels.h"
 
 #define BENCH_MAX_ENTRANTS 16
@@ -18,7 +18,7 @@ typedef enum bench_state {
     BENCH_STATE_UNSUPPORTED,
     BENCH_STATE_SKIPPED,
     BENCH_STATE_FAILED,     /* a wrong result */
-    BENCH_STATE_MISTRUSTED, /* most of what was expected is zero */
+    BENCH_STATE_INCONCLUSIVE, /* most of what was expected is zero */
     BENCH_STATE_SUSPECT,    /* faster than the device can be */
     BENCH_STATE_ERROR,
     BENCH_STATE_TIMEOUT
@@ -26,9 +26,9 @@ typedef enum bench_state {
 
 const char *bench_state_text(bench_state state);
 
-/* A contestant's form in a row. */
+/* A runner's form in a row. */
 typedef struct bench_entrant {
-    bench_contestant *contestant;
+    bench_runner_process *runner;
     char form[64]; /* "" for its own choice */
     int slot;
     bench_state state;
@@ -53,7 +53,7 @@ typedef struct bench_sentinel {
     double before_gflops, after_gflops, before_gbytes_per_s, after_gbytes_per_s;
     double at;      /* seconds since the run began, in the middle of the round */
     size_t samples; /* of the first entrant */
-    int process;    /* that took them: of those that the first contestant has had, from 0 */
+    int process;    /* that took them: of those that the first runner has had, from 0 */
 } bench_sentinel;
 
 typedef struct bench_sentinels {
@@ -89,10 +89,10 @@ typedef struct bench_measure_options {
 /* False: memory is short. */
 bool bench_sentinels_add(bench_sentinels *sentinels, const bench_sentinel *sentinel);
 
-/* Add an entrant; form NULL or "" for the contestant's own choice. */
-bench_entrant *bench_row_add(bench_row *row, bench_contestant *contestant, const char *form);
-/* Ask a contestant for its forms of the case and add them (one, its own choice, where it has none). */
-void bench_row_add_forms(bench_row *row, bench_contestant *contestant, double max_time);
+/* Add an entrant; form NULL or "" for the runner's own choice. */
+bench_entrant *bench_row_add(bench_row *row, bench_runner_process *runner, const char *form);
+/* Ask a runner for its forms of the case and add them (one, its own choice, where it has none). */
+void bench_row_add_forms(bench_row *row, bench_runner_process *runner, double max_time);
 
 /* One round over the row's entrants. */
 void bench_measure_row(bench_row *row, const bench_measure_options *options);

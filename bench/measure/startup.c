@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "measure/contestant.h"
+#include "measure/runner_process.h"
 #include "system/interrupt.h"
 #include "system/steps.h"
 
@@ -43,7 +43,7 @@ static bool make_folder(char path[256])
 static json_t *ask_new_worker(const bench_startup_options *options, const char *folder, json_t *request,
                               double max_time)
 {
-    bench_contestant c;
+    bench_runner_process c;
     char reason[BENCH_REASON_TEXT];
     json_t *reply = NULL;
     const char *const environment[] = {
@@ -61,12 +61,12 @@ static json_t *ask_new_worker(const bench_startup_options *options, const char *
         folder,
         NULL,
     };
-    bench_contestant_start(&c, "husk", options->wish, 1, folder ? environment : NULL);
-    bench_contestant_expect(&c, options->device);
-    if (bench_contestant_await(&c, options->max_time))
+    bench_runner_process_start(&c, "husk", options->preference, 1, folder ? environment : NULL);
+    bench_runner_process_expect(&c, options->device);
+    if (bench_runner_process_await(&c, options->max_time))
         bench_process_call(&c.process, json_incref(request), max_time, &reply, reason);
     json_decref(request);
-    bench_contestant_stop(&c);
+    bench_runner_process_stop(&c);
     const char *answer = json_string_value(json_object_get(reply, "answer"));
     if (answer && !strcmp(answer, "ok"))
         return reply;

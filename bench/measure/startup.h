@@ -7,7 +7,7 @@
 
 /* What a new process is started with. */
 typedef struct bench_startup_options {
-    const char *wish;    /* NULL: the default device */
+    const char *preference;    /* NULL: the default device */
     json_t *device;      /* that it has to come to; NULL: any */
     double max_time;     /* seconds for opening it */
     double compile_time; /* seconds for building one program */

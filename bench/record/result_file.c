@@ -34,7 +34,7 @@ size_t bench_longest_name(const json_t *document, size_t least)
 
 json_t *bench_result_schema(void)
 {
-    const char *text = bench_embedded_text("schema/clbench-1.schema.json");
+    const char *text = bench_embedded_text("schema/clbench-2.schema.json");
     return text ? json_loads(text, 0, NULL) : NULL;
 }
 
@@ -205,6 +205,38 @@ static void clean_texts(json_t *value)
     json_object_foreach(value, key, member) clean_texts(member);
 }
 
+// ---- the schema before ----
+
+#define NAME_IN_1 "mistrusted" // the state that clbench/2 calls inconclusive; nothing else differs
+
+static void rename_state(json_t *object)
+{
+    if (!strcmp(bench_text_of(object, "state"), NAME_IN_1))
+        json_object_set_new(object, "state", json_string("inconclusive"));
+}
+
+// A document of schema clbench/1 becomes one of clbench/2. What lacks memory is refused as the wrong schema.
+static void upgrade(json_t *document)
+{
+    json_t *counts = json_object_get(json_object_get(document, "summary"), "counts");
+    json_t *count = json_object_get(counts, NAME_IN_1), *row, *baseline, *form;
+    size_t i, j, k;
+    if (strcmp(bench_text_of(document, "schema"), "clbench/1"))
+        return;
+    json_array_foreach(json_object_get(document, "results"), i, row)
+    {
+        rename_state(row);
+        json_array_foreach(json_object_get(row, "baselines"), j, baseline)
+        {
+            rename_state(baseline);
+            json_array_foreach(json_object_get(baseline, "forms"), k, form) rename_state(form);
+        }
+    }
+    if (count && !json_object_set(counts, "inconclusive", count))
+        json_object_del(counts, NAME_IN_1);
+    json_object_set_new(document, "schema", json_string("clbench/2"));
+}
+
 // ---- files ----
 
 bool bench_result_fits(FILE *file)
@@ -222,6 +254,8 @@ bool bench_result_check_by(const json_t *schema, json_t *document, const char *n
         snprintf(fault.rule, sizeof fault.rule, "host memory does not suffice");
     else if (!is_ours)
         snprintf(fault.rule, sizeof fault.rule, "it is no result of clbench: it names no schema");
+    if (is_ours)
+        upgrade(document);
     good = good && is_ours && bench_schema_check(schema, document, &fault);
     if (good) {
         clean_texts(document);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * bench/record/result_file.h: reading result files, for everything that takes one (compare, history, report,
- * roofline). A file is believed only as far as it has been checked: against bench/schema/clbench-1.schema.json, which
+ * roofline). A file is believed only as far as it has been checked: against bench/schema/clbench-2.schema.json, which
  * is compiled in, and for what a schema cannot say.
  */
 #ifndef BENCH_RECORD_RESULT_FILE_H
@@ -15,8 +15,8 @@
 #define BENCH_SAID_DRIFT 0.03 /* of the machine's speed in a run: what is less it does by itself */
 
 /*
- * The document of a result file. NULL: reason is a sentence that names the file, the place and the rule. What it
- * holds can be relied on as the schema says; besides,
+ * The document of a result file; one of schema clbench/1 as clbench/2 has it. NULL: reason is a sentence that names the
+ * file, the place and the rule. What it holds can be relied on as the schema says; besides,
  * - no two rows are of the same device, case, variant and temperature;
  * - samples are as many as n says, and their summary is theirs, in the right order;
  * - a row that is ok was timed, and is of a device that the document has;

@@ -67,7 +67,7 @@ bool bench_results_begin(bench_results *results, const char *path, json_t *run)
     clear(results, path);
     results->root = json_object();
     results->rows = json_array();
-    json_object_set_new(results->root, "schema", json_string("clbench/1"));
+    json_object_set_new(results->root, "schema", json_string("clbench/2"));
     json_object_set_new(results->root, "husk_version", json_string(husk_version()));
     json_object_set_new(results->root, "started", bench_host_time());
     json_object_set_new(results->root, "run", run ? run : json_null());
@@ -277,8 +277,8 @@ void bench_results_memory(bench_results *results, int64_t peak_bytes)
 
 static json_t *summary_of(const json_t *rows)
 {
-    static const char *const states[] = {"ok",         "unsupported", "skipped", "failed",
-                                         "mistrusted", "suspect",     "error",   "timeout"};
+    static const char *const states[] = {"ok",           "unsupported", "skipped", "failed",
+                                         "inconclusive", "suspect",     "error",   "timeout"};
     json_t *summary = json_object(), *counts = json_object();
     bench_rival_summary(rows, summary);
     for (size_t i = 0; i < sizeof states / sizeof *states; i++)

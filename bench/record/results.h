@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * bench/record/results.h: the results of a run as the document that --json writes (schema clbench/1), kept up to
+ * bench/record/results.h: the results of a run as the document that --json writes (schema clbench/2), kept up to
  * date on disk: after every row the file is written anew beside the old one, synced and renamed over it, so that it
  * is whole at any moment, and after one at which the machine goes down.
  */

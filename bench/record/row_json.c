@@ -92,14 +92,14 @@ static bool is_rival(const bench_entrant *e)
     return e->state == BENCH_STATE_OK && e->summary.n > 0;
 }
 
-// All forms of one contestant; the fastest right one is the rival.
+// All forms of one runner; the fastest right one is the rival.
 static json_t *baseline_json(const bench_row *row, size_t first, double ours)
 {
     const bench_entrant *best = NULL, *head = &row->entrants[first];
     json_t *forms = json_array();
     for (size_t i = first; i < row->entrant_count; i++) {
         const bench_entrant *e = &row->entrants[i];
-        if (e->contestant != head->contestant)
+        if (e->runner != head->runner)
             continue;
         json_t *form = json_object();
         json_object_set_new(form, "form", text(e->form));
@@ -115,8 +115,8 @@ static json_t *baseline_json(const bench_row *row, size_t first, double ours)
             best = e;
     }
     json_t *baseline = json_object();
-    json_object_set_new(baseline, "name", text(head->contestant->name));
-    json_object_set_new(baseline, "version", text(head->contestant->version));
+    json_object_set_new(baseline, "name", text(head->runner->name));
+    json_object_set_new(baseline, "version", text(head->runner->version));
     json_object_set_new(baseline, "state", text(bench_state_text(best ? BENCH_STATE_OK : head->state)));
     json_object_set_new(baseline, "reason", best ? json_null() : text(head->reason));
     json_object_set_new(baseline, "form", best ? text(best->form) : json_null());
@@ -126,11 +126,11 @@ static json_t *baseline_json(const bench_row *row, size_t first, double ours)
     return baseline;
 }
 
-// Whether the contestant can do the case in any of its forms, or should have been able to.
-static bool takes_part(const bench_row *row, const bench_contestant *contestant)
+// Whether the runner can do the case in any of its forms, or should have been able to.
+static bool takes_part(const bench_row *row, const bench_runner_process *runner)
 {
     for (size_t i = 0; i < row->entrant_count; i++)
-        if (row->entrants[i].contestant == contestant && row->entrants[i].state != BENCH_STATE_UNSUPPORTED)
+        if (row->entrants[i].runner == runner && row->entrants[i].state != BENCH_STATE_UNSUPPORTED)
             return true;
     return false;
 }
@@ -141,7 +141,7 @@ static json_t *baselines_json(const bench_row *row)
     for (size_t i = 1; i < row->entrant_count; i++) {
         const bench_entrant *e = &row->entrants[i];
         // Without a time of ours there is nothing to compare; an unsupported one is left out.
-        if (e->slot == 0 && e->contestant != row->entrants[0].contestant && takes_part(row, e->contestant))
+        if (e->slot == 0 && e->runner != row->entrants[0].runner && takes_part(row, e->runner))
             json_array_append_new(baselines, baseline_json(row, i, row->entrants[0].summary.median));
     }
     return baselines;
@@ -191,7 +191,7 @@ json_t *bench_row_json(const bench_row *row, const bench_peaks *peaks)
     const bool is_cold = row->copies > 1;
     const double working_set = bench_case_bytes(&row->c) * (is_cold ? row->copies : 1);
     bench_plausibility p = {.percent_of_peak = NAN};
-    if (state == BENCH_STATE_OK || state == BENCH_STATE_MISTRUSTED) {
+    if (state == BENCH_STATE_OK || state == BENCH_STATE_INCONCLUSIVE) {
         p = bench_plausible(&row->c, json_string_value(json_object_get(e->prepared, "variant")), executed, working_set,
                             e->summary.median, peaks);
         if (p.is_suspect && state == BENCH_STATE_OK) {

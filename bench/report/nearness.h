@@ -24,7 +24,7 @@ typedef struct bench_nearness {
     double launch_ns; /* of the device of the first row */
 } bench_nearness;
 
-/* rows: all or some of the rows of a result (schema clbench/1), whose devices are in `root`. */
+/* rows: all or some of the rows of a result (schema clbench/2), whose devices are in `root`. */
 bench_nearness bench_nearness_of(const json_t *root, const json_t *rows);
 
 #endif

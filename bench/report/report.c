@@ -116,9 +116,9 @@ static size_t count_state(const json_t *rows, const char *state)
 static void write_counts(const json_t *rows, FILE *file)
 {
     static const char *const others[][2] = {
-        {"unsupported", "not supported"},  {"skipped", "skipped"},
-        {"mistrusted", "proving nothing"}, {"suspect", "faster than the device can be"},
-        {"error", "ended with an error"},  {"timeout", "not finished in time"},
+        {"unsupported", "not supported"},    {"skipped", "skipped"},
+        {"inconclusive", "proving nothing"}, {"suspect", "faster than the device can be"},
+        {"error", "ended with an error"},    {"timeout", "not finished in time"},
     };
     const size_t total = json_array_size(rows), right = count_state(rows, "ok"), wrong = count_state(rows, "failed");
     fputs("<p class=\"r-lead\">", file);

@@ -81,8 +81,8 @@ bool bench_roofline_make(const json_t *document, bench_roofline *r, char reason[
 {
     memset(r, 0, sizeof *r);
     const json_t *rows = json_object_get(document, "results"), *device = json_object_get(document, "device");
-    if (strcmp(bench_text_of(document, "schema"), "clbench/1"))
-        return bench_explain(reason, BENCH_REASON_TEXT, "it is no result of clbench (schema clbench/1)");
+    if (strcmp(bench_text_of(document, "schema"), "clbench/2"))
+        return bench_explain(reason, BENCH_REASON_TEXT, "it is no result of clbench (schema clbench/2)");
     if (!take_peaks(json_object_get(device, "peaks"), r, reason))
         return false;
     r->points = calloc(json_array_size(rows) + 1, sizeof *r->points);

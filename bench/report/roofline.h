@@ -35,7 +35,7 @@ typedef struct bench_roofline {
     size_t count;
 } bench_roofline;
 
-/* From a document of schema clbench/1, which must outlive it. False: reason says what it lacks. */
+/* From a document of schema clbench/2, which must outlive it. False: reason says what it lacks. */
 bool bench_roofline_make(const json_t *document, bench_roofline *roofline, char reason[BENCH_REASON_TEXT]);
 void bench_roofline_free(bench_roofline *roofline);
 #endif

@@ -117,9 +117,9 @@ static void print_counts(const json_t *rows)
     size_t total = json_array_size(rows), right = bench_results_count(rows, "ok");
     size_t wrong = bench_results_count(rows, "failed");
     static const char *const others[][2] = {
-        {"unsupported", "not supported"},  {"skipped", "skipped"},
-        {"mistrusted", "proving nothing"}, {"suspect", "faster than the device can be"},
-        {"error", "ended with an error"},  {"timeout", "not finished in time"},
+        {"unsupported", "not supported"},    {"skipped", "skipped"},
+        {"inconclusive", "proving nothing"}, {"suspect", "faster than the device can be"},
+        {"error", "ended with an error"},    {"timeout", "not finished in time"},
     };
     char text[400] = "";
     if (wrong)

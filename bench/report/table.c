@@ -172,7 +172,7 @@ bool bench_write_csv(const char *path, const json_t *rows)
     FILE *file = bench_output_open(&writing, path);
     if (!file)
         return false;
-    fputs("case,contender,form,state,median_ns,ci_low_ns,ci_high_ns,min_ns,q1_ns,q3_ns,n,gflops,gbytes_per_s,"
+    fputs("case,runner,form,state,median_ns,ci_low_ns,ci_high_ns,min_ns,q1_ns,q3_ns,n,gflops,gbytes_per_s,"
           "percent_of_peak,device,dtype,temperature,count,variant\n",
           file);
     static const char *const times[] = {"median_ns", "ci_low_ns", "ci_high_ns", "min_ns", "q1_ns", "q3_ns", "n"};

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "common/text.h"
-#include "run/contenders.h"
+#include "run/runners.h"
 
 bool bench_baseline_is_wanted(const bench_options *options, const char *name)
 {
@@ -27,8 +27,8 @@ bool bench_baselines_check(const bench_options *options, char reason[BENCH_REASO
 {
     const char *known[16] = {"all", "none"};
     size_t count = 2;
-    for (size_t i = 1; bench_contender_get(i) && count < 16; i++)
-        known[count++] = bench_contender_get(i)->name;
+    for (size_t i = 1; bench_runner_get(i) && count < 16; i++)
+        known[count++] = bench_runner_get(i)->name;
     for (const char *at = options->baselines; at && *at;) {
         char name[64];
         size_t length = strcspn(at, ",");

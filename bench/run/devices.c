@@ -106,19 +106,19 @@ static void print_device(const json_t *device)
 // Each device gets its "peaks" by a worker of its own: null where they cannot be measured, and why in "peaks_error".
 static void ask_for_peaks(json_t *devices, const bench_options *options)
 {
-    const bench_peaks_wish all = {.arithmetic = (1 << BENCH_ARITHMETICS) - 1, .part = -1};
+    const bench_peaks_request all = {.arithmetic = (1 << BENCH_ARITHMETICS) - 1, .part = -1};
     double usual;
     const size_t parts = bench_peaks_steps(false, &usual), count = json_array_size(devices);
     bench_steps steps;
     bench_steps_begin(&steps, count * parts, (double)count * usual);
     for (size_t i = 0; i < count && !bench_interrupted; i++) {
-        char wish[32], reason[BENCH_REASON_TEXT] = "";
+        char preference[32], reason[BENCH_REASON_TEXT] = "";
         json_t *device = json_array_get(devices, i), *traits = json_object_get(device, "traits"), *peaks = NULL;
-        bench_contestant husk;
-        snprintf(wish, sizeof wish, "%.0f:%.0f", number_of(traits, "platform_index"),
+        bench_runner_process husk;
+        snprintf(preference, sizeof preference, "%.0f:%.0f", number_of(traits, "platform_index"),
                  number_of(traits, "device_index"));
-        bench_contestant_start(&husk, "husk", wish, 1, NULL);
-        if (bench_contestant_await(&husk, options->max_time))
+        bench_runner_process_start(&husk, "husk", preference, 1, NULL);
+        if (bench_runner_process_await(&husk, options->max_time))
             peaks =
                 bench_peaks_ask(&husk.process, string_of(device, "name"), &all, options->compile_time, &steps, reason);
         else
@@ -127,14 +127,14 @@ static void ask_for_peaks(json_t *devices, const bench_options *options)
         json_t *why = peaks ? NULL : json_string(reason);
         if (why)
             json_object_set_new(device, "peaks_error", why);
-        bench_contestant_stop(&husk);
+        bench_runner_process_stop(&husk);
         bench_steps_skip_to(&steps, (i + 1) * parts, (double)(i + 1) * usual);
     }
     bench_steps_end(&steps);
 }
 
 // Each device gets its "engines", "quirks" and "quirks_not_tried": null where its driver does not survive the question.
-static void ask_for_engines(bench_contestant *husk, json_t *devices, double seconds)
+static void ask_for_engines(bench_runner_process *husk, json_t *devices, double seconds)
 {
     bench_steps steps;
     bench_steps_begin(&steps, json_array_size(devices), ENGINES_SECONDS * (double)json_array_size(devices));
@@ -144,7 +144,7 @@ static void ask_for_engines(bench_contestant *husk, json_t *devices, double seco
         const json_t *traits = json_object_get(json_array_get(devices, i), "traits");
         bench_steps_next(&steps, ENGINES_SECONDS, "%s: asking for matrix engines and quirks",
                          string_of(json_array_get(devices, i), "name"));
-        const bool answered = bench_contestant_revive(husk) &&
+        const bool answered = bench_runner_process_revive(husk) &&
                               bench_process_call(&husk->process,
                                                  json_pack("{s:s, s:O, s:O}", "do", "engines", "platform",
                                                            json_object_get(traits, "platform_index"), "device",
@@ -163,7 +163,7 @@ static void ask_for_engines(bench_contestant *husk, json_t *devices, double seco
     bench_steps_end(&steps);
 }
 
-// Whether any of the wishes stands for it: the library says so of a list of its own.
+// Whether any of the preferences stands for it: the library says so of a list of its own.
 static json_t *choose(const bench_options *options, const json_t *all, char reason[BENCH_REASON_TEXT])
 {
     json_t *chosen = json_array();
@@ -222,20 +222,20 @@ static void print_text(const json_t *devices, const json_t *notes, bool opened)
 
 int bench_command_devices(const bench_options *options)
 {
-    bench_contestant husk;
+    bench_runner_process husk;
     char reason[BENCH_REASON_TEXT] = "";
     bench_progress_start(options->quiet);
     bench_catch_interrupt();
-    bench_contestant_start(&husk, "husk", NULL, 1, NULL);
-    bool opened = bench_contestant_await(&husk, options->max_time);
+    bench_runner_process_start(&husk, "husk", NULL, 1, NULL);
+    bool opened = bench_runner_process_await(&husk, options->max_time);
     // Copies: a worker that has to be started again says hello again.
     json_t *devices = json_deep_copy(json_object_get(husk.hello, "devices"));
     json_t *notes = json_deep_copy(json_object_get(husk.hello, "notes"));
     // What is asked for by name does not depend on HUSK_DEVICE, nor on whether the default opens.
     if (!opened && json_array_size(devices) && options->device_count) {
-        bench_contestant_stop(&husk);
-        bench_contestant_start(&husk, "husk", options->devices[0], 1, NULL);
-        opened = bench_contestant_await(&husk, options->max_time);
+        bench_runner_process_stop(&husk);
+        bench_runner_process_start(&husk, "husk", options->devices[0], 1, NULL);
+        opened = bench_runner_process_await(&husk, options->max_time);
     }
     int code = BENCH_EXIT_OK;
     snprintf(reason, sizeof reason, "%s", husk.why);
@@ -260,6 +260,6 @@ int bench_command_devices(const bench_options *options)
         fprintf(stderr, "clbench: %s\n", reason);
     json_decref(devices);
     json_decref(notes);
-    bench_contestant_stop(&husk);
+    bench_runner_process_stop(&husk);
     return bench_interrupted ? bench_interrupted_exit() : code;
 }

@@ -30,7 +30,7 @@ static void print_device(const json_t *device)
     bench_print(7, "%s\n", line);
 }
 
-// Those that a wish stands for: one, or with "all" every one that is usable. How many.
+// Those that a preference stands for: one, or with "all" every one that is usable. How many.
 static size_t print_chosen(const json_t *devices, bool all)
 {
     size_t count = 0, i;
@@ -61,13 +61,13 @@ static void print_notes(const bench_options *options)
     json_decref(reply);
 }
 
-// The devices of one wish; the exit code.
-static int print_wish(const char *wish, double patience, size_t *count)
+// The devices of one preference; the exit code.
+static int print_preference(const char *preference, double patience, size_t *count)
 {
-    const bool all = wish && !strcmp(wish, "all");
+    const bool all = preference && !strcmp(preference, "all");
     char reason[BENCH_REASON_TEXT] = "";
     json_t *reply = NULL;
-    const bench_reply status = bench_list_devices(all ? NULL : wish, patience, &reply, reason);
+    const bench_reply status = bench_list_devices(all ? NULL : preference, patience, &reply, reason);
     const char *text = status != BENCH_REPLY_OK ? reason : bench_text_of(reply, "reason");
     const bool is_listed = is_answered(status, reply);
     const size_t chosen = is_listed ? print_chosen(json_object_get(reply, "devices"), all) : 0;
@@ -124,7 +124,7 @@ static void print_time(const bench_dry_run *dry, size_t devices)
 int bench_dry_run_print(const bench_dry_run *dry)
 {
     const bench_options *o = dry->options;
-    const size_t wishes = o->device_count ? o->device_count : 1;
+    const size_t preferences = o->device_count ? o->device_count : 1;
     char buffer[64];
     size_t devices = 0;
     int code = BENCH_EXIT_OK;
@@ -136,8 +136,8 @@ int bench_dry_run_print(const bench_dry_run *dry)
         printf(", in %zu rounds", dry->rounds);
     printf(", on\n");
     fflush(stdout);
-    for (size_t i = 0; i < wishes; i++) {
-        const int answer = print_wish(bench_device_wish(o, i, buffer), o->max_time, &devices);
+    for (size_t i = 0; i < preferences; i++) {
+        const int answer = print_preference(bench_device_preference(o, i, buffer), o->max_time, &devices);
         code = code == BENCH_EXIT_OK ? answer : code;
     }
     if (code != BENCH_EXIT_OK)

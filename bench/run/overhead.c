@@ -26,7 +26,7 @@ static size_t count_cases(void)
     return count;
 }
 
-json_t *bench_overhead_ask(bench_contestant *husk, double seconds, char reason[BENCH_REASON_TEXT])
+json_t *bench_overhead_ask(bench_runner_process *husk, double seconds, char reason[BENCH_REASON_TEXT])
 {
     json_t *all = json_array();
     bench_steps steps;
@@ -100,11 +100,11 @@ void bench_overhead_print(const json_t *overhead, bool all)
 }
 
 // What was measured on one device goes to the list; on several, each line says which it is of.
-static int measure_device(const bench_options *options, const char *wish, json_t *list)
+static int measure_device(const bench_options *options, const char *preference, json_t *list)
 {
     char reason[BENCH_REASON_TEXT] = "";
-    bench_contestant husk;
-    int code = bench_open_husk(&husk, wish, options->max_time);
+    bench_runner_process husk;
+    int code = bench_open_husk(&husk, preference, options->max_time);
     const json_t *device = json_object_get(husk.hello, "device");
     json_t *overhead = code == BENCH_EXIT_OK ? bench_overhead_ask(&husk, options->compile_time, reason) : NULL, *one;
     size_t i;
@@ -125,7 +125,7 @@ static int measure_device(const bench_options *options, const char *wish, json_t
         json_array_append(list, one);
     }
     json_decref(overhead);
-    bench_contestant_stop(&husk);
+    bench_runner_process_stop(&husk);
     return code;
 }
 
@@ -155,7 +155,7 @@ int bench_command_overhead(const bench_options *given)
     bench_expand_devices(&options);
     const size_t devices = options.device_count ? options.device_count : 1;
     for (size_t i = 0; i < devices && !bench_interrupted; i++) {
-        const int answer = measure_device(&options, bench_device_wish(&options, i, buffer), list);
+        const int answer = measure_device(&options, bench_device_preference(&options, i, buffer), list);
         code = code == BENCH_EXIT_OK ? answer : code;
     }
     if (options.json && json_array_size(list) && !write_json(list, options.json_path))

@@ -4,12 +4,12 @@
 #define BENCH_RUN_OVERHEAD_H
 
 #include "cli/options.h"
-#include "measure/contestant.h"
+#include "measure/runner_process.h"
 
 /*
  * As bench_overhead_measure has it, asked for case by case, with a line of progress. What may compile is given seconds.
  */
-json_t *bench_overhead_ask(bench_contestant *husk, double seconds, char reason[BENCH_REASON_TEXT]);
+json_t *bench_overhead_ask(bench_runner_process *husk, double seconds, char reason[BENCH_REASON_TEXT]);
 
 /* The largest overhead_ns of them, with its case; NaN for none. */
 double bench_overhead_largest(const json_t *overhead, const char **which);

@@ -37,9 +37,9 @@ static void measure_again(bench_run *r, bench_row *row, bench_measure_options *o
 // Sets of operands, none of which is in the last-level cache when its turn comes again. 0: hot.
 static int copies_for(const bench_run *r, const bench_row *row)
 {
-    const json_t *device = json_object_get(r->contestants[0].hello, "device");
+    const json_t *device = json_object_get(r->runners[0].hello, "device");
     double room = json_number_value(json_object_get(json_object_get(device, "traits"), "global_memory")) / 4;
-    const double host = bench_host_free_memory("") / (2 * (double)(r->contestant_count + 1)); // each has its own
+    const double host = bench_host_free_memory("") / (2 * (double)(r->runner_count + 1)); // each has its own
     room = host > 0 && host < room ? host : room;
     return r->options->cold ? bench_cold_copies(&row->c, r->cache_bytes, room) : 0;
 }
@@ -77,11 +77,11 @@ static bool has_variant(const bench_case *c, const char *variant)
     return false;
 }
 
-// Which contestants and forms take part in a row is asked when its turn comes.
+// Which runners and forms take part in a row is asked when its turn comes.
 static void add_entrants(bench_run *r, bench_row *row)
 {
     const char *variant = row->asked;
-    bench_row_add(row, &r->contestants[0], variant);
+    bench_row_add(row, &r->runners[0], variant);
     if (variant[0] && !has_variant(&row->c, variant)) {
         row->entrants[0].state = BENCH_STATE_SKIPPED;
         snprintf(row->entrants[0].reason, sizeof row->entrants[0].reason, "%s has no variant %s",
@@ -89,9 +89,9 @@ static void add_entrants(bench_run *r, bench_row *row)
         return;
     }
     // One that could not be started again has lost its rows: it is not that it lacks the operator.
-    for (size_t i = 1; i < r->contestant_count; i++) {
-        if (r->contestants[i].is_usable || r->contestants[i].restarts)
-            bench_row_add_forms(row, &r->contestants[i], r->options->max_time);
+    for (size_t i = 1; i < r->runner_count; i++) {
+        if (r->runners[i].is_usable || r->runners[i].restarts)
+            bench_row_add_forms(row, &r->runners[i], r->options->max_time);
     }
 }
 
@@ -132,9 +132,9 @@ static json_t *reconsider(bench_run *r, const bench_row *row, json_t *json)
         const char *state = json_string_value(json_object_get(json, "state"));
         json_t *reply = NULL;
         bench_peaks again = {0};
-        if (!state || strcmp(state, "suspect") || !bench_contestant_revive(&r->contestants[0]))
+        if (!state || strcmp(state, "suspect") || !bench_runner_process_revive(&r->runners[0]))
             break;
-        if (bench_process_call(&r->contestants[0].process,
+        if (bench_process_call(&r->runners[0].process,
                                json_pack("{s:s, s:b, s:i}", "do", "peaks", "quick", 1, "wanted",
                                          (int)bench_wanted_arithmetic(&row->c)),
                                r->options->compile_time, &reply, reason) == BENCH_REPLY_OK)
@@ -150,7 +150,7 @@ static json_t *reconsider(bench_run *r, const bench_row *row, json_t *json)
 // Said where somebody has to look into it.
 static void print_reproducer(const bench_row *row, const json_t *json)
 {
-    static const char *const states[] = {"failed", "mistrusted", "suspect", "error", "timeout"};
+    static const char *const states[] = {"failed", "inconclusive", "suspect", "error", "timeout"};
     const char *state = json_string_value(json_object_get(json, "state"));
     for (size_t i = 0; state && i < sizeof states / sizeof *states; i++) {
         if (!strcmp(state, states[i]))
@@ -236,9 +236,9 @@ static void print_begun(const bench_run *r)
 // has its own, so that the rounds know of it.
 static void renew_workers(bench_run *r)
 {
-    for (size_t i = 0; i < r->contestant_count; i++)
-        if (r->contestants[i].process.pid)
-            bench_process_stop(&r->contestants[i].process);
+    for (size_t i = 0; i < r->runner_count; i++)
+        if (r->runners[i].process.pid)
+            bench_process_stop(&r->runners[i].process);
 }
 
 // The last round, in which rows are printed, has the suite's order, in which people read it; those before are shuffled.
@@ -304,8 +304,8 @@ static void write_reproducer(const bench_run *r, bench_row *row)
         bench_append(text, size, " --cold");
     if (r->options->seed != 1)
         bench_append(text, size, " --seed %lld", (long long)r->options->seed);
-    if (r->wish) {
-        bench_shell_word(r->wish, word, sizeof word);
+    if (r->preference) {
+        bench_shell_word(r->preference, word, sizeof word);
         bench_append(text, size, " -d %s", word);
     }
 }

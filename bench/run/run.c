@@ -24,7 +24,7 @@
 #include "record/resume.h"
 #include "report/summary.h"
 #include "run/baseline_choice.h"
-#include "run/contenders.h"
+#include "run/runners.h"
 #include "run/dry_run.h"
 #include "run/overhead.h"
 #include "run/rounds.h"
@@ -38,8 +38,7 @@
 
 static int cpu_threads(const bench_run *r)
 {
-    const json_t *device = json_object_get(r->contestants[0].hello, "device"),
-                 *traits = json_object_get(device, "traits");
+    const json_t *device = json_object_get(r->runners[0].hello, "device"), *traits = json_object_get(device, "traits");
     json_int_t units = json_integer_value(json_object_get(traits, "compute_units"));
     bool is_cpu = json_is_true(json_object_get(traits, "is_cpu"));
     return is_cpu && units > 0 ? (int)units : bench_host_cores();
@@ -48,23 +47,23 @@ static int cpu_threads(const bench_run *r)
 static void start_baselines(bench_run *r)
 {
     int threads = cpu_threads(r);
-    json_t *device = json_object_get(r->contestants[0].hello, "device");
-    for (size_t i = 1; bench_contender_get(i) && r->contestant_count < BENCH_MAX_CONTESTANTS; i++) {
-        const char *name = bench_contender_get(i)->name;
+    json_t *device = json_object_get(r->runners[0].hello, "device");
+    for (size_t i = 1; bench_runner_get(i) && r->runner_count < BENCH_MAX_RUNNERS; i++) {
+        const char *name = bench_runner_get(i)->name;
         if (!bench_baseline_is_wanted(r->options, name))
             continue;
-        bench_contestant *c = &r->contestants[r->contestant_count++];
-        bench_contestant_start(c, name, r->wish, threads, NULL);
-        bench_contestant_expect(c, device);
+        bench_runner_process *c = &r->runners[r->runner_count++];
+        bench_runner_process_start(c, name, r->preference, threads, NULL);
+        bench_runner_process_expect(c, device);
     }
-    for (size_t i = 1; i < r->contestant_count; i++)
-        bench_contestant_await(&r->contestants[i], r->options->max_time);
+    for (size_t i = 1; i < r->runner_count; i++)
+        bench_runner_process_await(&r->runners[i], r->options->max_time);
 }
 
 static void print_baselines(const bench_run *r)
 {
-    for (size_t i = 1; i < r->contestant_count; i++) {
-        const bench_contestant *c = &r->contestants[i];
+    for (size_t i = 1; i < r->runner_count; i++) {
+        const bench_runner_process *c = &r->runners[i];
         if (c->is_usable)
             bench_print(2, "baseline %s: %s\n", c->name, c->version);
         else
@@ -74,7 +73,7 @@ static void print_baselines(const bench_run *r)
 
 static const char *device_name(const bench_run *r)
 {
-    const char *name = json_string_value(json_object_get(json_object_get(r->contestants[0].hello, "device"), "name"));
+    const char *name = json_string_value(json_object_get(json_object_get(r->runners[0].hello, "device"), "name"));
     return name ? name : "unknown";
 }
 
@@ -106,19 +105,20 @@ static void print_host(bench_run *r, const json_t *device)
 static void measure_device(bench_run *r)
 {
     char reason[BENCH_REASON_TEXT] = "";
-    json_t *device = json_deep_copy(json_object_get(r->contestants[0].hello, "device"));
+    json_t *device = json_deep_copy(json_object_get(r->runners[0].hello, "device"));
     memset(&r->peaks, 0, sizeof r->peaks);
     r->sentinel_gflops = r->memory_rate = 0;
     // All that there is, or what the cases need.
-    bench_peaks_wish wish = {.quick = r->options->quick, .arithmetic = r->options->quick ? 0 : ~0u, .part = -1};
+    bench_peaks_request preference = {
+        .quick = r->options->quick, .arithmetic = r->options->quick ? 0 : ~0u, .part = -1};
     for (size_t i = 0; i < r->suite.count; i++)
-        wish.arithmetic |= bench_wanted_arithmetic(&r->suite.entries[i].c);
+        preference.arithmetic |= bench_wanted_arithmetic(&r->suite.entries[i].c);
     bench_steps steps;
     double usual;
-    const size_t count = bench_peaks_steps(wish.quick, &usual);
+    const size_t count = bench_peaks_steps(preference.quick, &usual);
     bench_steps_begin(&steps, count, usual);
     json_t *peaks =
-        bench_peaks_ask(&r->contestants[0].process, device_name(r), &wish, r->options->compile_time, &steps, reason);
+        bench_peaks_ask(&r->runners[0].process, device_name(r), &preference, r->options->compile_time, &steps, reason);
     bench_steps_end(&steps);
     if (peaks)
         bench_read_peaks(peaks, &r->peaks);
@@ -128,7 +128,7 @@ static void measure_device(bench_run *r)
     if (r->kernels[0])
         json_object_set_new(device, "kernels", json_string(r->kernels));
     json_object_set_new(device, "kept_awake", json_boolean(r->is_kept_awake));
-    json_object_set(device, "notes", json_object_get(r->contestants[0].hello, "notes"));
+    json_object_set(device, "notes", json_object_get(r->runners[0].hello, "notes"));
     bench_print_device(device, &r->peaks, cpu_threads(r));
     print_host(r, device);
     bench_results_device(&r->results, r->device, device, timer_json(&r->peaks));
@@ -162,9 +162,9 @@ static void ask_memory(bench_run *r)
 {
     char reason[BENCH_REASON_TEXT] = "";
     json_t *reply = NULL;
-    if (!r->contestants[0].process.pid) // a worker that was ended took its count with it
+    if (!r->runners[0].process.pid) // a worker that was ended took its count with it
         return;
-    bench_reply status = bench_process_call(&r->contestants[0].process, json_pack("{s:s}", "do", "memory"),
+    bench_reply status = bench_process_call(&r->runners[0].process, json_pack("{s:s}", "do", "memory"),
                                             r->options->max_time, &reply, reason);
     if (bench_state_of_reply(status, reply, reason) == BENCH_STATE_OK)
         bench_results_memory(&r->results, json_integer_value(json_object_get(reply, "peak_bytes")));
@@ -178,9 +178,9 @@ static void measure_overhead(bench_run *r)
     char reason[BENCH_REASON_TEXT] = "";
     bool is_suite_run = o->command == BENCH_COMMAND_RUN && !o->cases[0] && !o->quick;
     if (bench_interrupted || o->no_startup || !(o->startup || is_suite_run) ||
-        json_object_get(place_of(r), "overhead") || !bench_contestant_revive(&r->contestants[0]))
+        json_object_get(place_of(r), "overhead") || !bench_runner_process_revive(&r->runners[0]))
         return;
-    json_t *overhead = bench_overhead_ask(&r->contestants[0], o->compile_time, reason);
+    json_t *overhead = bench_overhead_ask(&r->runners[0], o->compile_time, reason);
     if (overhead)
         json_object_set_new(place_of(r), "overhead", overhead);
     else if (!bench_interrupted)
@@ -190,9 +190,9 @@ static void measure_overhead(bench_run *r)
 static void begin_table(bench_run *r)
 {
     r->table.rival_count = 0;
-    for (size_t i = 1; i < r->contestant_count && r->table.rival_count < BENCH_MAX_RIVALS; i++) {
-        if (r->contestants[i].is_usable)
-            r->table.rivals[r->table.rival_count++] = r->contestants[i].name;
+    for (size_t i = 1; i < r->runner_count && r->table.rival_count < BENCH_MAX_RIVALS; i++) {
+        if (r->runners[i].is_usable)
+            r->table.rivals[r->table.rival_count++] = r->runners[i].name;
     }
     r->table.with_variant = r->options->variant != NULL;
     bench_table_begin(&r->table, &r->suite);
@@ -216,7 +216,7 @@ static void ask_kernels(bench_run *r)
 {
     char reason[BENCH_REASON_TEXT] = "";
     json_t *reply = NULL;
-    bench_process_call(&r->contestants[0].process, json_pack("{s:s}", "do", "kernels"), r->options->max_time, &reply,
+    bench_process_call(&r->runners[0].process, json_pack("{s:s}", "do", "kernels"), r->options->max_time, &reply,
                        reason);
     snprintf(r->kernels, sizeof r->kernels, "%s", bench_text_of(reply, "kernels"));
     json_decref(reply);
@@ -231,23 +231,22 @@ static int refuse(const bench_run *r, const char *reason)
 static int open_device(bench_run *r)
 {
     char reason[BENCH_REASON_TEXT];
-    int code = bench_open_husk(&r->contestants[0], r->wish, r->options->max_time);
+    int code = bench_open_husk(&r->runners[0], r->preference, r->options->max_time);
     if (code == BENCH_EXIT_OK)
         ask_kernels(r);
-    if (code == BENCH_EXIT_OK &&
-        (!bench_resume_same_device(r->results.root, r->device, json_object_get(r->contestants[0].hello, "device"),
-                                   reason) ||
-         !bench_resume_same_kernels(r->results.root, r->device, r->kernels, reason)))
+    if (code == BENCH_EXIT_OK && (!bench_resume_same_device(r->results.root, r->device,
+                                                            json_object_get(r->runners[0].hello, "device"), reason) ||
+                                  !bench_resume_same_kernels(r->results.root, r->device, r->kernels, reason)))
         code = refuse(r, reason);
     if (code != BENCH_EXIT_OK)
-        bench_contestant_stop(&r->contestants[0]);
+        bench_runner_process_stop(&r->runners[0]);
     return code;
 }
 
 static bool has_same_baselines(const bench_run *r, char reason[BENCH_REASON_TEXT])
 {
-    for (size_t i = 1; i < r->contestant_count; i++) {
-        const bench_contestant *c = &r->contestants[i];
+    for (size_t i = 1; i < r->runner_count; i++) {
+        const bench_runner_process *c = &r->runners[i];
         if (c->is_usable && !bench_resume_same_baseline(r->results.root, r->device, c->name, c->version, reason))
             return false;
     }
@@ -264,7 +263,7 @@ static int measure_rows(bench_run *r)
     bench_results_go_on(&r->results);
     r->clock_begins = bench_resume_clock(r->results.rows);
     bench_process awake;
-    bench_awake_start(&awake, json_object_get(r->contestants[0].hello, "device"));
+    bench_awake_start(&awake, json_object_get(r->runners[0].hello, "device"));
     r->is_kept_awake = awake.pid != 0;
     // The header is for the device that is measured; baselines name themselves below it.
     measure_device(r);
@@ -291,8 +290,8 @@ static void free_rows(bench_run *r)
 static int run_device(bench_run *r, size_t index)
 {
     char buffer[64];
-    r->wish = bench_device_wish(r->options, index, buffer);
-    r->contestant_count = 1;
+    r->preference = bench_device_preference(r->options, index, buffer);
+    r->runner_count = 1;
     r->kept = r->row_count = r->repeated = 0;
     r->results.device = r->device;
     if (index > 0) { // each device has the time that was given
@@ -316,8 +315,8 @@ static int run_device(bench_run *r, size_t index)
     free_rows(r);
     if (code == BENCH_EXIT_OK)
         measure_overhead(r);
-    for (size_t i = 0; i < r->contestant_count; i++)
-        bench_contestant_stop(&r->contestants[i]);
+    for (size_t i = 0; i < r->runner_count; i++)
+        bench_runner_process_stop(&r->runners[i]);
     if (code != BENCH_EXIT_OK)
         return code;
     measure_startup(r);
@@ -508,21 +507,21 @@ static void say_next(const bench_run *r, bool is_kept)
 
 #define DEVICE_SECONDS       8.0 // peaks and the workers' start
 #define DEVICE_SECONDS_QUICK 2.0
-#define CONTENDER_SECONDS    0.9 // of one in a row: made ready, verified, warmed up, and half a second of samples
-#define CONTENDER_QUICK      0.25
+#define RUNNER_SECONDS    0.9 // of one in a row: made ready, verified, warmed up, and half a second of samples
+#define RUNNER_QUICK      0.25
 
 static int dry_run(const bench_options *options, const bench_suite *suite)
 {
     bench_dry_run dry = {.options = options, .suite = suite, .done = "measured", .rounds = (size_t)options->rounds};
     const bool all = options->variant && !strcmp(options->variant, "all");
-    for (size_t i = 1; bench_contender_get(i) && dry.baseline_count < BENCH_MAX_CONTESTANTS; i++) {
-        if (bench_baseline_is_wanted(options, bench_contender_get(i)->name))
-            dry.baselines[dry.baseline_count++] = bench_contender_get(i)->name;
+    for (size_t i = 1; bench_runner_get(i) && dry.baseline_count < BENCH_MAX_RUNNERS; i++) {
+        if (bench_baseline_is_wanted(options, bench_runner_get(i)->name))
+            dry.baselines[dry.baseline_count++] = bench_runner_get(i)->name;
     }
     for (size_t i = 0; i < suite->count; i++)
         dry.rows += all ? bench_variant_count(&suite->entries[i].c) : 1;
     const double turns = (double)(dry.rows * dry.rounds * (1 + dry.baseline_count));
-    dry.seconds = turns * (options->quick ? CONTENDER_QUICK : CONTENDER_SECONDS) +
+    dry.seconds = turns * (options->quick ? RUNNER_QUICK : RUNNER_SECONDS) +
                   (options->quick ? DEVICE_SECONDS_QUICK : DEVICE_SECONDS);
     dry.budget = budget_of(options, suite);
     return bench_dry_run_print(&dry);

@@ -205,7 +205,7 @@ static json_int_t default_of_platform(int64_t number, double seconds)
     return device;
 }
 
-const char *bench_device_wish(const bench_options *options, size_t index, char buffer[64])
+const char *bench_device_preference(const bench_options *options, size_t index, char buffer[64])
 {
     int64_t number = 0;
     if (index < options->device_count)
@@ -218,10 +218,10 @@ const char *bench_device_wish(const bench_options *options, size_t index, char b
     return buffer;
 }
 
-bench_reply bench_list_devices(const char *wish, double seconds, json_t **reply, char reason[BENCH_REASON_TEXT])
+bench_reply bench_list_devices(const char *preference, double seconds, json_t **reply, char reason[BENCH_REASON_TEXT])
 {
     bench_process process;
-    const char *arguments[] = {"clbench", BENCH_PROBE_ARGUMENT, "devices", wish ? wish : "", NULL};
+    const char *arguments[] = {"clbench", BENCH_PROBE_ARGUMENT, "devices", preference ? preference : "", NULL};
     *reply = NULL;
     if (!bench_process_start(&process, arguments, NULL, reason))
         return BENCH_REPLY_DIED;
@@ -299,10 +299,10 @@ void bench_print_notes(const json_t *notes)
     }
 }
 
-int bench_open_husk(bench_contestant *husk, const char *wish, double seconds)
+int bench_open_husk(bench_runner_process *husk, const char *preference, double seconds)
 {
-    bench_contestant_start(husk, "husk", wish, 1, NULL);
-    bool opened = bench_contestant_await(husk, seconds);
+    bench_runner_process_start(husk, "husk", preference, 1, NULL);
+    bool opened = bench_runner_process_await(husk, seconds);
     const char *status = json_string_value(json_object_get(husk->hello, "status"));
     bench_print_notes(json_object_get(husk->hello, "notes"));
     if (opened)

@@ -18,7 +18,7 @@ static bool read_once(bench_run *r, bool has_memory, reading *now)
 {
     char reason[BENCH_REASON_TEXT];
     json_t *reply = NULL;
-    bench_process *husk = &r->contestants[0].process;
+    bench_process *husk = &r->runners[0].process;
     const double limit = husk->pid == r->sentinel_pid ? r->options->max_time : r->options->compile_time;
     r->sentinel_pid = husk->pid;
     if (bench_process_call(husk, json_pack("{s:s, s:b}", "do", "sentinel", "memory", has_memory), limit, &reply,
@@ -41,7 +41,7 @@ static bool has_risen(const bench_run *r, double best, uint64_t start)
 // and one reading by itself proves nothing. Zeros: it could not be timed.
 static reading read_sentinel(bench_run *r)
 {
-    const json_t *device = json_object_get(r->contestants[0].hello, "device");
+    const json_t *device = json_object_get(r->runners[0].hello, "device");
     const bool is_cpu = json_is_true(json_object_get(json_object_get(device, "traits"), "is_cpu"));
     const uint64_t start = bench_now_ns();
     double best = 0, second = 0, memory = 0;
@@ -92,10 +92,10 @@ void bench_sentinel_round(bench_run *r, bench_row *row, const bench_measure_opti
     const bench_entrant *husk = &row->entrants[0];
     const size_t samples = husk->samples.count;
     const double began = bench_run_elapsed(r);
-    const reading before = bench_contestant_revive(&r->contestants[0]) ? watch_drift(r, row) : none;
+    const reading before = bench_runner_process_revive(&r->runners[0]) ? watch_drift(r, row) : none;
     bench_measure_row(row, options);
     // A worker that was ended is started anew when it is needed.
-    const reading after = before.gflops > 0 && r->contestants[0].process.pid ? watch_drift(r, row) : none;
+    const reading after = before.gflops > 0 && r->runners[0].process.pid ? watch_drift(r, row) : none;
     const bench_sentinel sentinel = {
         .before_gflops = before.gflops,
         .after_gflops = after.gflops,

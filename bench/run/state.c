@@ -12,7 +12,7 @@ bench_startup_options bench_run_startup(const bench_run *r)
 {
     json_t *devices = json_object_get(r->results.root, "devices");
     return (bench_startup_options){
-        .wish = r->wish,
+        .preference = r->preference,
         .device = json_array_get(devices, r->device),
         .max_time = r->options->max_time,
         .compile_time = r->options->compile_time,

@@ -10,14 +10,14 @@
 #include "record/results.h"
 #include "report/table.h"
 
-#define BENCH_MAX_CONTESTANTS 9
+#define BENCH_MAX_RUNNERS 9
 
 typedef struct bench_run {
     const bench_options *options;
     bench_suite suite;
-    bench_contestant contestants[BENCH_MAX_CONTESTANTS]; /* husk first */
-    size_t contestant_count;
-    const char *wish;
+    bench_runner_process runners[BENCH_MAX_RUNNERS]; /* husk first */
+    size_t runner_count;
+    const char *preference;
     char kernels[40]; /* a hash of all operators', "" where it is unknown */
     size_t device; /* index among those of the run */
     uint64_t start_ns;

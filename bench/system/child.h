@@ -81,8 +81,8 @@ void bench_process_watch(bench_process_watcher *watcher);
 enum { BENCH_WORKER_REQUESTS = 3, BENCH_WORKER_REPLIES = 4 };
 
 /*
- * The hidden argument that makes clbench look at what may crash or hang: clbench --probe icd LIBRARY, devices WISH,
- * threads WISH, or open FILE.
+ * The hidden argument that makes clbench look at what may crash or hang: clbench --probe icd LIBRARY,
+ * devices PREFERENCE, threads PREFERENCE, or open FILE.
  */
 #define BENCH_PROBE_ARGUMENT "--probe"
 

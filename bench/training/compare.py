@@ -103,9 +103,9 @@ NETWORKS = {
 }
 
 
-# ---- contenders ----
+# ---- runners ----
 
-class Contender:
+class Runner:
     """A process that reads how many steps to make, and answers with nanoseconds and the loss."""
 
     def __init__(self, name, command, environment):
@@ -130,7 +130,7 @@ class Contender:
 
 
 def work(network, threads, channels_last, traced):
-    """The process of one of PyTorch's contenders."""
+    """The process of one of PyTorch's runners."""
     torch.set_num_threads(threads)
     make, data = NETWORKS[network]
     torch.manual_seed(1)
@@ -155,36 +155,36 @@ def work(network, threads, channels_last, traced):
         print(time.perf_counter_ns() - start, value, flush=True)
 
 
-def torch_contenders(network, cores):
+def torch_runners(network, cores):
     layouts = [False, True] if network in ("digits", "cifar") else [False]
     threads = [("", cores, {}),
                (" asleep", cores, {"OMP_WAIT_POLICY": "PASSIVE"}),
                (" BLAS 1", cores, {"OPENBLAS_NUM_THREADS": "1"}),
                (" 1", 1, {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"})]
     for channels_last, traced, (name, count, environment) in itertools.product(layouts, [False, True], threads):
-        yield Contender("torch" + " channels last" * channels_last + " traced" * traced + name,
+        yield Runner("torch" + " channels last" * channels_last + " traced" * traced + name,
                         [sys.executable, __file__, "--worker", network, str(count), str(int(channels_last)),
                          str(int(traced))], environment)
 
 
 def compare(program, network, cores, rounds, seconds):
-    husk = Contender("husk", [program, network], {})
+    husk = Runner("husk", [program, network], {})
     tried = {}
-    for c in torch_contenders(network, cores):
+    for c in torch_runners(network, cores):
         c.run(5)
         tried[c] = min(c.run(max(1, int(seconds / 4 / c.run(5)))) for _ in range(2))
     fastest = min(tried.values())
     for c in [c for c in tried if tried[c] > 1.5 * fastest]:
         c.close()
-    contenders = [husk] + [c for c in tried if tried[c] <= 1.5 * fastest]
-    steps, samples = {}, {c.name: [] for c in contenders}
-    for c in contenders:
+    runners = [husk] + [c for c in tried if tried[c] <= 1.5 * fastest]
+    steps, samples = {}, {c.name: [] for c in runners}
+    for c in runners:
         c.run(10)
         steps[c.name] = max(1, int(seconds / c.run(10)))
     for _ in range(rounds):
-        for c in contenders:
+        for c in runners:
             samples[c.name].append(c.run(steps[c.name]))
-    for c in contenders:
+    for c in runners:
         c.close()
     medians = {name: statistics.median(times) for name, times in samples.items()}
     rival = min((name for name in medians if name != "husk"), key=medians.get)
@@ -203,7 +203,7 @@ def main():
     parser.add_argument("program")
     parser.add_argument("networks", nargs="*")
     parser.add_argument("--rounds", type=int, default=9)
-    parser.add_argument("--seconds", type=float, default=1.0, help="a round of one contender; default 1")
+    parser.add_argument("--seconds", type=float, default=1.0, help="a round of one runner; default 1")
     parser.add_argument("--json", metavar="FILE")
     options = parser.parse_intermixed_args()  # options before networks, too
     unknown = [n for n in options.networks if n not in NETWORKS]

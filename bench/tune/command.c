@@ -30,7 +30,7 @@ typedef enum progress { WAITING, UNDECIDED, LATE, DONE } progress;
 
 typedef struct tuner {
     const bench_options *options;
-    bench_contestant husk;
+    bench_runner_process husk;
     bench_database database;
     const bench_suite *suite;
     json_t *device; // the worker's "tuning": who the device is
@@ -68,8 +68,8 @@ static json_t *entry_of(const bench_race *race, const char *state, const char *v
 static void keep(tuner *t, const bench_race *race, const bench_case *c)
 {
     char reason[BENCH_REASON_TEXT];
-    bool is_told = race->result == BENCH_RACE_TUNED || race->result == BENCH_RACE_KEPT, has_news = is_told;
-    if (is_told) {
+    bool is_known = race->result == BENCH_RACE_TUNED || race->result == BENCH_RACE_KEPT, has_news = is_known;
+    if (is_known) {
         json_t *entry = entry_of(race, race->result == BENCH_RACE_TUNED ? "tuned" : "kept", race->winner, c);
         json_object_set_new(entry, "median_ns", json_real(race->winner_ns));
         json_object_set_new(entry, "predicted_ns", json_real(race->predicted_ns));
@@ -333,7 +333,7 @@ static bool may_write(const tuner *t, const char *path, bool is_own, char reason
     return bench_database_check(path, is_own, reason) && bench_output_is_apart(exported, path, reason);
 }
 
-static int open_database(tuner *t, const char *wish)
+static int open_database(tuner *t, const char *preference)
 {
     char reason[BENCH_REASON_TEXT] = "", path[4096];
     if (bench_process_call(&t->husk.process, json_pack("{s:s}", "do", "tuning"), 60, &t->device, reason) !=
@@ -342,7 +342,7 @@ static int open_database(tuner *t, const char *wish)
         fprintf(stderr, "clbench: the device does not say who it is: %s\n", reason);
         return BENCH_EXIT_ERROR;
     }
-    const bool is_own = bench_database_path(bench_entry_text(t->device, "path"), wish, path, sizeof path);
+    const bool is_own = bench_database_path(bench_entry_text(t->device, "path"), preference, path, sizeof path);
     if (!path[0]) {
         fprintf(stderr, "clbench: no place for a database: neither HOME nor XDG_DATA_HOME nor HUSK_TUNING is set\n");
         return BENCH_EXIT_ERROR;
@@ -360,14 +360,14 @@ static int open_database(tuner *t, const char *wish)
     return BENCH_EXIT_OK;
 }
 
-// device: what -d says; wish: what HUSK_TUNING says of the database.
-static int run(tuner *t, const char *device, const char *wish)
+// device: what -d says; preference: what HUSK_TUNING says of the database.
+static int run(tuner *t, const char *device, const char *preference)
 {
     const bench_options *o = t->options;
     bool only_files = (o->show || o->export_path || o->merged_count) && !o->cases[0] && !o->suite && !o->file;
     int code = bench_open_husk(&t->husk, device, o->max_time);
     if (code == BENCH_EXIT_OK)
-        code = open_database(t, wish);
+        code = open_database(t, preference);
     if (code == BENCH_EXIT_OK && o->device_count > 1)
         bench_print(2, "%s, %s\n", bench_entry_text(t->device, "device"), bench_entry_text(t->device, "platform"));
     if (code == BENCH_EXIT_OK)
@@ -405,12 +405,13 @@ static int dry_run(const bench_options *options, const bench_suite *suite)
 }
 
 // Each device has the time that was given.
-static int tune_device(const bench_options *options, const bench_suite *suite, const char *device, const char *wish)
+static int tune_device(const bench_options *options, const bench_suite *suite, const char *device,
+                       const char *preference)
 {
     tuner t = {.options = options, .suite = suite, .start_ns = bench_now_ns(), .budget = budget_of(options)};
     t.hung = json_array();
-    const int code = run(&t, device, wish);
-    bench_contestant_stop(&t.husk);
+    const int code = run(&t, device, preference);
+    bench_runner_process_stop(&t.husk);
     bench_database_close(&t.database);
     json_decref(t.device);
     json_decref(t.hung);
@@ -424,13 +425,13 @@ static int tune_devices(const bench_options *given, const bench_suite *suite)
     bench_options options = *given;
     char buffer[64], path[4096], reason[BENCH_REASON_TEXT];
     int code = BENCH_EXIT_OK;
-    // What is compared with is the prediction, so workers see neither databases nor wishes.
+    // What is compared with is the prediction, so workers see neither databases nor preferences.
     const char *place = getenv("HUSK_TUNING");
     if (!bench_database_path("", place, path, sizeof path) && !bench_database_check(path, false, reason)) {
         fprintf(stderr, "clbench: HUSK_TUNING: %s\n", reason);
         return BENCH_EXIT_USAGE;
     }
-    char *wish = place ? bench_copy_text(place) : NULL;
+    char *preference = place ? bench_copy_text(place) : NULL;
     setenv("HUSK_TUNING", "0", 1);
     unsetenv("HUSK_VARIANT");
     bench_progress_start(options.quiet);
@@ -440,10 +441,10 @@ static int tune_devices(const bench_options *given, const bench_suite *suite)
     for (size_t i = 0; i < devices && !bench_interrupted; i++) {
         if (i > 0)
             putchar('\n');
-        const int answer = tune_device(&options, suite, bench_device_wish(&options, i, buffer), wish);
+        const int answer = tune_device(&options, suite, bench_device_preference(&options, i, buffer), preference);
         code = code == BENCH_EXIT_OK ? answer : code;
     }
-    free(wish);
+    free(preference);
     return bench_interrupted ? bench_interrupted_exit() : code;
 }
 

@@ -321,14 +321,14 @@ json_t *bench_database_essence(const json_t *entries, const json_t *key)
     return essence;
 }
 
-bool bench_database_path(const char *device_path, const char *wish, char *path, size_t size)
+bool bench_database_path(const char *device_path, const char *preference, char *path, size_t size)
 {
     struct stat about;
     const char *name = strrchr(device_path, '/');
-    bool is_place = wish && *wish && strcmp(wish, "0");
-    if (is_place && stat(wish, &about) == 0 && S_ISDIR(about.st_mode))
-        snprintf(path, size, "%s%s", wish, name ? name : "/device.json");
+    bool is_place = preference && *preference && strcmp(preference, "0");
+    if (is_place && stat(preference, &about) == 0 && S_ISDIR(about.st_mode))
+        snprintf(path, size, "%s%s", preference, name ? name : "/device.json");
     else
-        snprintf(path, size, "%s", is_place ? wish : device_path);
+        snprintf(path, size, "%s", is_place ? preference : device_path);
     return !is_place;
 }

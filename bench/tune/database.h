@@ -49,7 +49,7 @@ void bench_database_put(json_t *entries, json_t *entry);
 size_t bench_database_merge(json_t *entries, const json_t *more);
 
 /* Where the user's database is: HUSK_TUNING, where that names a file or a folder, else (true) the device's own path. */
-bool bench_database_path(const char *device_path, const char *wish, char *path, size_t size);
+bool bench_database_path(const char *device_path, const char *preference, char *path, size_t size);
 /* Same device, platform, driver and family as in the key. */
 bool bench_database_is_of(const json_t *entry, const json_t *key);
 /*

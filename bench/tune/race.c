@@ -33,7 +33,7 @@ typedef struct racer {
 } racer;
 
 typedef struct track {
-    bench_contestant *husk;
+    bench_runner_process *husk;
     const bench_case *c;
     const bench_race_options *options;
     bench_race *race;
@@ -133,7 +133,7 @@ static bool restore(track *t)
     bench_state state;
     if (t->husk->process.pid)
         return true;
-    if (bench_interrupted || !bench_contestant_revive(t->husk))
+    if (bench_interrupted || !bench_runner_process_revive(t->husk))
         return false;
     for (size_t i = 0; i < t->count; i++) {
         char reason[BENCH_REASON_TEXT];
@@ -424,12 +424,12 @@ static bool verify(track *t, racer *r)
     json_t *reply =
         ask(t, r, json_pack("{s:s, s:I}", "do", "verify", "seed", (json_int_t)t->options->seed), &state, reason);
     bool passed = json_is_true(json_object_get(reply, "pass"));
-    bool mistrusted = json_is_true(json_object_get(reply, "mistrusted"));
+    bool inconclusive = json_is_true(json_object_get(reply, "inconclusive"));
     if (reply && !passed) {
         state = BENCH_STATE_FAILED;
         snprintf(reason, sizeof reason, "%s", bench_entry_text(reply, "text"));
-    } else if (mistrusted) {
-        state = BENCH_STATE_MISTRUSTED;
+    } else if (inconclusive) {
+        state = BENCH_STATE_INCONCLUSIVE;
         snprintf(reason, sizeof reason,
                  "most of what is expected is zero within its bound, so that the check proves nothing");
     }
@@ -471,8 +471,8 @@ static void run_race(track *t)
                                      : count_challengers(t) ? BENCH_RACE_OPEN
                                                             : BENCH_RACE_NOT_FASTER;
         if (verdict != BENCH_RACE_FASTER) {
-            bool is_told = verdict == BENCH_RACE_NOT_FASTER && t->is_complete && !t->race->is_late;
-            finish(t, &t->racers[0], is_told ? BENCH_RACE_KEPT : BENCH_RACE_UNDECIDED);
+            bool is_known = verdict == BENCH_RACE_NOT_FASTER && t->is_complete && !t->race->is_late;
+            finish(t, &t->racers[0], is_known ? BENCH_RACE_KEPT : BENCH_RACE_UNDECIDED);
             return;
         }
         if (verify(t, leader)) {
@@ -512,7 +512,7 @@ static bool line_up(track *t)
     racer *first = &t->racers[0];
     bench_state state = BENCH_STATE_ERROR;
     race->result = BENCH_RACE_FAILED;
-    if (!bench_contestant_revive(t->husk)) {
+    if (!bench_runner_process_revive(t->husk)) {
         snprintf(race->reason, sizeof race->reason, "%s", t->husk->why);
         return false;
     }
@@ -539,7 +539,8 @@ static bool line_up(track *t)
     return add_challengers(t);
 }
 
-void bench_race_run(bench_contestant *husk, const bench_case *c, const bench_race_options *options, bench_race *race)
+void bench_race_run(bench_runner_process *husk, const bench_case *c, const bench_race_options *options,
+                    bench_race *race)
 {
     track t = {.husk = husk, .c = c, .options = options, .race = race, .start_ns = bench_now_ns()};
     memset(race, 0, sizeof *race);

@@ -9,7 +9,7 @@
 
 #include "cases/case.h"
 #include "common/stats.h"
-#include "measure/contestant.h"
+#include "measure/runner_process.h"
 
 typedef enum bench_race_result {
     BENCH_RACE_TUNED,     /* a challenger is faster, and right */
@@ -52,7 +52,8 @@ typedef struct bench_race {
     size_t problem_count;
 } bench_race;
 
-void bench_race_run(bench_contestant *husk, const bench_case *c, const bench_race_options *options, bench_race *race);
+void bench_race_run(bench_runner_process *husk, const bench_case *c, const bench_race_options *options,
+                    bench_race *race);
 void bench_race_free(bench_race *race);
 
 /* What a challenger must reach: this much of the predicted one's time, at most. */

@@ -30,7 +30,7 @@ except ImportError:
 import cases
 
 NEAR = 1.15  # of the fastest: takes part in all rounds
-MOST = 3  # contenders a case that do
+MOST = 3  # runners a case that do
 GRAPH = 20  # calls a graph
 LONG = 2e-3  # seconds; a call that takes longer gains nothing from a graph
 TRIED = 0.03  # seconds, to choose
@@ -178,7 +178,7 @@ def try_ways(clock, job):
 
 
 def measure(clock, row, seconds):
-    """One round of a case: its contenders' samples are appended; in the first round they are chosen."""
+    """One round of a case: its runners' samples are appended; in the first round they are chosen."""
     case = cases.Case(row["case"])
     vendor = row["vendor"]
     job = cases.build(case, clock.device)

@@ -6,11 +6,11 @@
 
 #include "cases/case.h"
 
-static json_t *ask(bench_contestant *husk, json_t *request, double max_time, bench_check *check)
+static json_t *ask(bench_runner_process *husk, json_t *request, double max_time, bench_check *check)
 {
     json_t *reply = NULL;
     check->state = BENCH_STATE_ERROR;
-    if (!bench_contestant_revive(husk)) {
+    if (!bench_runner_process_revive(husk)) {
         json_decref(request);
         snprintf(check->reason, sizeof check->reason, "%s", husk->why);
         return NULL;
@@ -23,7 +23,7 @@ static json_t *ask(bench_contestant *husk, json_t *request, double max_time, ben
     return reply;
 }
 
-void bench_check_case(bench_contestant *husk, const bench_case *c, const bench_check_options *options,
+void bench_check_case(bench_runner_process *husk, const bench_case *c, const bench_check_options *options,
                       bench_check *check)
 {
     memset(check, 0, sizeof *check);

@@ -19,7 +19,7 @@ typedef struct bench_check {
     char reason[BENCH_REASON_TEXT];
 } bench_check;
 
-void bench_check_case(bench_contestant *husk, const bench_case *c, const bench_check_options *options,
+void bench_check_case(bench_runner_process *husk, const bench_case *c, const bench_check_options *options,
                       bench_check *check);
 void bench_check_free(bench_check *check);
 

@@ -24,15 +24,15 @@
 #define MAX_VARIANTS 32
 
 typedef struct tally {
-    int64_t right, wrong, refused, mistrusted, errors, timeouts;
+    int64_t right, wrong, refused, inconclusive, errors, timeouts;
     double max_ratio;         /* the largest error / bound of those that are right */
     char configurations[128]; /* of the variant's menu, those that were taken */
 } tally;
 
 typedef struct verification {
     const bench_options *options;
-    const char *wish; /* NULL: the default device */
-    bench_contestant husk;
+    const char *preference; /* NULL: the default device */
+    bench_runner_process husk;
     FILE *digests; /* NULL: nobody wants them */
     bench_verify_results *results;                                     /* the same */
     tally tallies[BENCH_OP_COUNT][BENCH_DIRECTIONS][MAX_VARIANTS + 1]; /* entry 0: the operator's own choice */
@@ -41,8 +41,8 @@ typedef struct verification {
 static void count_right(const json_t *reply, tally *t)
 {
     const double ratio = json_number_value(json_object_get(reply, "max_ratio"));
-    if (json_is_true(json_object_get(reply, "mistrusted")))
-        t->mistrusted++;
+    if (json_is_true(json_object_get(reply, "inconclusive")))
+        t->inconclusive++;
     else
         t->right++;
     if (ratio > t->max_ratio)
@@ -99,12 +99,12 @@ static void verify_one(verification *v, const bench_case *c, const char *variant
     if (state == BENCH_STATE_OK || state == BENCH_STATE_UNSUPPORTED)
         return;
     char device[4 * 128] = "";
-    if (v->wish)
-        bench_shell_word(v->wish, device, sizeof device);
+    if (v->preference)
+        bench_shell_word(v->preference, device, sizeof device);
     bench_progress_clear();
     bench_print(8, "%s%s%s  %s  %s\n    clbench verify %s%s%s%s%s\n", bench_colour_on(BENCH_BAD),
                 bench_state_text(state), bench_colour_off(), variant ? variant : "(chosen)", check.reason, c->canonical,
-                variant ? " --variant " : "", variant ? variant : "", v->wish ? " -d " : "", device);
+                variant ? " --variant " : "", variant ? variant : "", v->preference ? " -d " : "", device);
     fflush(stdout);
 }
 
@@ -184,11 +184,11 @@ static void print_line(const char *name, const char *numbers, const char *config
 
 static void print_tally(const char *op, const char *variant, const tally *t, tally *total)
 {
-    int64_t executed = t->right + t->wrong + t->mistrusted + t->errors + t->timeouts;
+    int64_t executed = t->right + t->wrong + t->inconclusive + t->errors + t->timeouts;
     total->right += t->right;
     total->wrong += t->wrong;
     total->refused += t->refused;
-    total->mistrusted += t->mistrusted;
+    total->inconclusive += t->inconclusive;
     total->errors += t->errors;
     total->timeouts += t->timeouts;
     if (!executed && !t->refused)
@@ -196,8 +196,8 @@ static void print_tally(const char *op, const char *variant, const tally *t, tal
     char name[200], numbers[100];
     snprintf(name, sizeof name, "%-16s %-20s", op, variant);
     snprintf(numbers, sizeof numbers,
-             "%6" PRId64 " %6" PRId64 " %6" PRId64 " %6" PRId64 " %6" PRId64 " %8" PRId64 "  %10.3f", executed,
-             t->right, t->wrong, t->errors + t->timeouts, t->mistrusted, t->refused, t->max_ratio);
+             "%6" PRId64 " %6" PRId64 " %6" PRId64 " %6" PRId64 " %12" PRId64 " %8" PRId64 "  %10.3f", executed,
+             t->right, t->wrong, t->errors + t->timeouts, t->inconclusive, t->refused, t->max_ratio);
     print_line(name, numbers, t->configurations);
 }
 
@@ -205,8 +205,8 @@ static void print_tallies(const verification *v, tally *total)
 {
     char names[64], numbers[100];
     snprintf(names, sizeof names, "%-16s %-20s", "operator", "variant");
-    snprintf(numbers, sizeof numbers, "%6s %6s %6s %6s %6s %8s  %10s", "run", "right", "wrong", "error", "void",
-             "refused", "of bound");
+    snprintf(numbers, sizeof numbers, "%6s %6s %6s %6s %12s %8s  %10s", "run", "right", "wrong", "error",
+             "inconclusive", "refused", "of bound");
     bench_print(0, "\nof bound: the largest error of those that are right, over what is allowed\n");
     print_line(names, numbers, "configurations");
     for (int op = 0; op < BENCH_OP_COUNT; op++) {
@@ -221,9 +221,9 @@ static void print_tallies(const verification *v, tally *total)
     }
     bench_print(0,
                 "\n%" PRId64 " configurations right, %" PRId64 " wrong, %" PRId64 " ended with an error, %" PRId64
-                " not finished, %" PRId64 " void (most of what is expected is zero within its bound); %" PRId64
+                " not finished, %" PRId64 " inconclusive (most of what is expected is zero within its bound); %" PRId64
                 " refused (not supported)\n",
-                total->right, total->wrong, total->errors, total->timeouts, total->mistrusted, total->refused);
+                total->right, total->wrong, total->errors, total->timeouts, total->inconclusive, total->refused);
     fflush(stdout);
 }
 
@@ -239,14 +239,14 @@ static int dry_run(const bench_options *options, const bench_suite *suite)
     return bench_dry_run_print(&dry);
 }
 
-static int verify_device(verification *v, const bench_suite *suite, const char *wish)
+static int verify_device(verification *v, const bench_suite *suite, const char *preference)
 {
     tally total = {0};
-    int code = bench_open_husk(&v->husk, wish, v->options->max_time);
+    int code = bench_open_husk(&v->husk, preference, v->options->max_time);
     if (code != BENCH_EXIT_OK) {
         if (v->results)
-            bench_verify_results_unopened(v->results, wish, v->husk.why);
-        bench_contestant_stop(&v->husk);
+            bench_verify_results_unopened(v->results, preference, v->husk.why);
+        bench_runner_process_stop(&v->husk);
         return code;
     }
     const json_t *device = json_object_get(v->husk.hello, "device");
@@ -263,7 +263,7 @@ static int verify_device(verification *v, const bench_suite *suite, const char *
     }
     bench_progress_clear();
     print_tallies(v, &total);
-    bench_contestant_stop(&v->husk);
+    bench_runner_process_stop(&v->husk);
     if (bench_interrupted)
         return bench_interrupted_exit();
     if (total.wrong)
@@ -332,8 +332,8 @@ int bench_command_verify(const bench_options *given)
         v->options = options;
         v->digests = digests;
         v->results = has_results ? &results : NULL;
-        v->wish = bench_device_wish(options, i, buffer);
-        const int answer = verify_device(v, &suite, v->wish);
+        v->preference = bench_device_preference(options, i, buffer);
+        const int answer = verify_device(v, &suite, v->preference);
         code = code == BENCH_EXIT_OK || answer == BENCH_EXIT_VERIFICATION ? answer : code;
     }
     free(v);

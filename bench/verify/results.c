@@ -47,12 +47,12 @@ void bench_verify_results_device(bench_verify_results *r, const json_t *device)
         r->lacks_memory = true;
 }
 
-// "void": right, which proves nothing.
+// "inconclusive": right, which proves nothing.
 static const char *verdict_of(const bench_check *check)
 {
     switch (check->state) {
     case BENCH_STATE_OK:
-        return json_is_true(json_object_get(check->verified, "mistrusted")) ? "void" : "right";
+        return json_is_true(json_object_get(check->verified, "inconclusive")) ? "inconclusive" : "right";
     case BENCH_STATE_FAILED:
         return "wrong";
     case BENCH_STATE_UNSUPPORTED:
@@ -86,13 +86,13 @@ void bench_verify_results_add(bench_verify_results *r, const bench_case *c, cons
         r->lacks_memory = true;
 }
 
-void bench_verify_results_unopened(bench_verify_results *r, const char *wish, const char *why)
+void bench_verify_results_unopened(bench_verify_results *r, const char *preference, const char *why)
 {
     bench_check check = {.state = BENCH_STATE_ERROR};
     bench_case c = {.canonical = ""};
-    snprintf(c.canonical, sizeof c.canonical, "device %.100s", wish ? wish : "(the default)");
+    snprintf(c.canonical, sizeof c.canonical, "device %.100s", preference ? preference : "(the default)");
     snprintf(check.reason, sizeof check.reason, "%s", why);
-    json_t *device = json_pack("{s:s}", "name", wish ? wish : "the default device");
+    json_t *device = json_pack("{s:s}", "name", preference ? preference : "the default device");
     bench_verify_results_device(r, device);
     json_decref(device);
     bench_verify_results_add(r, &c, "device", NULL, &check, 0);
@@ -128,7 +128,7 @@ static void count(const json_t *device, const char *verdict, size_t *found)
 
 static void write_json(const bench_verify_results *r, FILE *file)
 {
-    json_t *document = json_pack("{s:s, s:s, s:O}", "schema", "clbench-verify/1", "husk_version", HUSK_VERSION_STRING,
+    json_t *document = json_pack("{s:s, s:s, s:O}", "schema", "clbench-verify/2", "husk_version", HUSK_VERSION_STRING,
                                  "devices", r->devices);
     if (document)
         json_dumpf(document, file,
@@ -171,10 +171,10 @@ static void put_attribute(const char *name, const char *text, FILE *file)
 // not computed here, is skipped.
 static const char *element_of(const char *verdict)
 {
-    return !strcmp(verdict, "wrong")                                  ? "failure"
-           : !strcmp(verdict, "error") || !strcmp(verdict, "timeout") ? "error"
-           : !strcmp(verdict, "refused") || !strcmp(verdict, "void")  ? "skipped"
-                                                                      : NULL;
+    return !strcmp(verdict, "wrong")                                         ? "failure"
+           : !strcmp(verdict, "error") || !strcmp(verdict, "timeout")        ? "error"
+           : !strcmp(verdict, "refused") || !strcmp(verdict, "inconclusive") ? "skipped"
+                                                                             : NULL;
 }
 
 static void put_case(const json_t *result, FILE *file)
@@ -210,7 +210,7 @@ static void write_junit(const bench_verify_results *r, FILE *file)
         count(device, "error", &errors);
         count(device, "timeout", &errors);
         count(device, "refused", &skipped);
-        count(device, "void", &skipped);
+        count(device, "inconclusive", &skipped);
         for (size_t i = 0; i < json_array_size(results); i++)
             seconds += bench_number_of(json_array_get(results, i), "seconds");
         fputs("  <testsuite", file);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * bench/verify/results.h: what clbench verify found, for programs: as JSON (schema clbench-verify/1, which bench/schema
+ * bench/verify/results.h: what clbench verify found, for programs: as JSON (schema clbench-verify/2, which bench/schema
  * has as a JSON Schema) and as JUnit XML, which CI systems show.
  */
 #ifndef BENCH_VERIFY_RESULTS_H
@@ -22,7 +22,7 @@ void bench_verify_results_begin(bench_verify_results *results);
 /* What comes next is of this device: as the worker's hello describes it. */
 void bench_verify_results_device(bench_verify_results *results, const json_t *device);
 /* One that could not be opened, and why: a result of it, an error, so that nobody takes silence for success. */
-void bench_verify_results_unopened(bench_verify_results *results, const char *wish, const char *why);
+void bench_verify_results_unopened(bench_verify_results *results, const char *preference, const char *why);
 /* variant: NULL stands for the library's own choice. */
 void bench_verify_results_add(bench_verify_results *results, const bench_case *c, const char *op, const char *variant,
                               const bench_check *check, double seconds);

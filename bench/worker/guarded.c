@@ -27,7 +27,7 @@ static bool is_same(const char *a, const char *b)
 static void compare_names(const bench_guarded *guarded, void *state, char absent[BENCH_REASON_TEXT])
 {
     bench_details details = {0};
-    guarded->contender->details(state, &details);
+    guarded->runner->details(state, &details);
     if (!is_same(guarded->variant, details.variant) || !is_same(guarded->configuration, details.configuration))
         bench_explain(absent, BENCH_REASON_TEXT, "another variant was chosen, %s%s%s", details.variant,
                       details.configuration ? ":" : "", details.configuration ? details.configuration : "");
@@ -36,14 +36,14 @@ static void compare_names(const bench_guarded *guarded, void *state, char absent
 static bench_answer run(const bench_guarded *guarded, void *state, bench_guarded_result *result,
                         char reason[BENCH_REASON_TEXT])
 {
-    const bench_contender *contender = guarded->contender;
-    bench_answer answer = contender->reset(state, reason);
+    const bench_runner *runner = guarded->runner;
+    bench_answer answer = runner->reset(state, reason);
     if (answer == BENCH_OK)
-        answer = contender->run(state, reason);
+        answer = runner->run(state, reason);
     if (answer == BENCH_OK)
-        answer = contender->read(state, &result->output, reason);
+        answer = runner->read(state, &result->output, reason);
     if (answer == BENCH_OK)
-        answer = contender->guards(state, result->found, reason);
+        answer = runner->guards(state, result->found, reason);
     if (answer == BENCH_OK && !result->found[0])
         compare_names(guarded, state, result->absent);
     return answer;
@@ -60,12 +60,12 @@ bench_answer bench_run_guarded(const bench_guarded *guarded, bench_guarded_resul
     if (!bench_output_make(guarded->c, guarded->data, &result->output, reason))
         return BENCH_ERROR;
     bench_answer answer =
-        guarded->contender->prepare(guarded->session, guarded->c, guarded->data, &options, &state, result->absent);
+        guarded->runner->prepare(guarded->session, guarded->c, guarded->data, &options, &state, result->absent);
     if (answer == BENCH_LOST)
         snprintf(reason, BENCH_REASON_TEXT, "%s", result->absent);
     if (answer != BENCH_OK)
         return answer == BENCH_LOST ? answer : BENCH_OK;
     answer = run(guarded, state, result, reason);
-    guarded->contender->release(state);
+    guarded->runner->release(state);
     return answer;
 }

@@ -9,14 +9,14 @@
 #ifndef BENCH_WORKER_GUARDED_H
 #define BENCH_WORKER_GUARDED_H
 
-#include "worker/contender.h"
+#include "worker/runner.h"
 
 typedef struct bench_guarded {
-    const bench_contender *contender; /* one with guards() */
+    const bench_runner *runner; /* one with guards() */
     void *session;
     const bench_case *c;
     const bench_data *data;
-    const char *form;    /* as it was prepared for the run that is timed; NULL: the contender's own choice */
+    const char *form;    /* as it was prepared for the run that is timed; NULL: the runner's own choice */
     const char *variant, *configuration; /* that ran then; or NULL */
 } bench_guarded;
 

@@ -10,7 +10,7 @@
 #include "cases/parse.h"
 #include "common/text.h"
 #include "system/timer.h"
-#include "worker/husk_contender.h"
+#include "worker/husk_runner.h"
 #include "worker/measure_peaks.h"
 #include "worker/meter.h"
 #include "worker/overhead.h"
@@ -232,14 +232,14 @@ static json_t *first_result(bench_husk_session *s, const json_t *request)
     bench_answer answer = bench_output_make(&c, &data, &output, reason) ? BENCH_OK : BENCH_ERROR;
     const uint64_t start = bench_now_ns();
     if (answer == BENCH_OK)
-        answer = bench_contender_husk.prepare(s, &c, &data, &options, &state, reason);
+        answer = bench_runner_husk.prepare(s, &c, &data, &options, &state, reason);
     if (answer == BENCH_OK)
-        answer = bench_contender_husk.run(state, reason);
+        answer = bench_runner_husk.run(state, reason);
     if (answer == BENCH_OK)
-        answer = bench_contender_husk.read(state, &output, reason);
+        answer = bench_runner_husk.read(state, &output, reason);
     const uint64_t spent = bench_now_ns() - start;
     if (state)
-        bench_contender_husk.release(state);
+        bench_runner_husk.release(state);
     bench_output_free(&output);
     bench_data_free(&c, &data);
     if (answer != BENCH_OK)
@@ -295,12 +295,12 @@ json_t *bench_husk_extra(void *session, const char *what, json_t *request)
         s->meter = bench_meter_create(s->context, wanted, reason);
     if (!strcmp(what, "peaks")) {
         const json_t *part = json_object_get(request, "part");
-        const bench_peaks_wish wish = {
+        const bench_peaks_request preference = {
             .quick = json_is_true(json_object_get(request, "quick")),
             .arithmetic = wanted,
             .part = part ? (int)json_integer_value(part) : -1,
         };
-        if (!s->meter || !bench_meter_peaks(s->meter, &wish, &peaks, reason))
+        if (!s->meter || !bench_meter_peaks(s->meter, &preference, &peaks, reason))
             return failure(reason);
         json_t *reply = bench_peaks_json(&peaks);
         put_text(reply, "answer", "ok");

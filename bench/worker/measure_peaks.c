@@ -204,35 +204,38 @@ bool bench_meter_trust(bench_meter *m, double *ratio, char reason[BENCH_REASON_T
 
 // ---- the parts, in their order ----
 
-static bool do_arithmetic(bench_meter *m, const bench_peaks_wish *wish, bench_peaks *peaks,
+static bool do_arithmetic(bench_meter *m, const bench_peaks_request *preference, bench_peaks *peaks,
                           char reason[BENCH_REASON_TEXT])
 {
-    return measure_fma(m, wish->quick, peaks, reason) &&
-           bench_meter_arithmetic(m, wish->quick, wish->arithmetic, peaks, reason);
+    return measure_fma(m, preference->quick, peaks, reason) &&
+           bench_meter_arithmetic(m, preference->quick, preference->arithmetic, peaks, reason);
 }
 
-static bool do_memory(bench_meter *m, const bench_peaks_wish *wish, bench_peaks *peaks, char reason[BENCH_REASON_TEXT])
+static bool do_memory(bench_meter *m, const bench_peaks_request *preference, bench_peaks *peaks,
+                      char reason[BENCH_REASON_TEXT])
 {
-    return measure_copy(m, wish->quick, peaks, reason);
+    return measure_copy(m, preference->quick, peaks, reason);
 }
 
-static bool do_clock(bench_meter *m, const bench_peaks_wish *wish, bench_peaks *peaks, char reason[BENCH_REASON_TEXT])
+static bool do_clock(bench_meter *m, const bench_peaks_request *preference, bench_peaks *peaks,
+                     char reason[BENCH_REASON_TEXT])
 {
-    (void)wish;
+    (void)preference;
     return measure_launch(m, peaks, reason) && bench_meter_trust(m, &peaks->trust_ratio, reason) &&
            bench_meter_round_trip(m, peaks, reason);
 }
 
-static bool do_transfers(bench_meter *m, const bench_peaks_wish *wish, bench_peaks *peaks,
+static bool do_transfers(bench_meter *m, const bench_peaks_request *preference, bench_peaks *peaks,
                          char reason[BENCH_REASON_TEXT])
 {
-    return wish->quick || (bench_meter_local(m, peaks, reason) && bench_meter_transfers(m, peaks, reason));
+    return preference->quick || (bench_meter_local(m, peaks, reason) && bench_meter_transfers(m, peaks, reason));
 }
 
-static bool do_engines(bench_meter *m, const bench_peaks_wish *wish, bench_peaks *peaks, char reason[BENCH_REASON_TEXT])
+static bool do_engines(bench_meter *m, const bench_peaks_request *preference, bench_peaks *peaks,
+                       char reason[BENCH_REASON_TEXT])
 {
     (void)reason;
-    if (!wish->quick)
+    if (!preference->quick)
         bench_meter_engines(m, peaks);
     return true;
 }
@@ -240,7 +243,7 @@ static bool do_engines(bench_meter *m, const bench_peaks_wish *wish, bench_peaks
 static const struct {
     const char *what;
     double seconds, quick_seconds; // on a CPU of two cores, programs compiled before
-    bool (*measure)(bench_meter *, const bench_peaks_wish *, bench_peaks *, char[BENCH_REASON_TEXT]);
+    bool (*measure)(bench_meter *, const bench_peaks_request *, bench_peaks *, char[BENCH_REASON_TEXT]);
 } parts[] = {
     {"arithmetic", 1, 0.4, do_arithmetic},          {"memory and caches", 1.5, 0.7, do_memory},
     {"launches and the clock", 0.2, 0.2, do_clock}, {"local memory and transfers", 0.5, 0, do_transfers},
@@ -255,15 +258,16 @@ const char *bench_peaks_part(size_t index, bool quick, double *seconds)
     return parts[index].what;
 }
 
-bool bench_meter_peaks(bench_meter *m, const bench_peaks_wish *wish, bench_peaks *peaks, char reason[BENCH_REASON_TEXT])
+bool bench_meter_peaks(bench_meter *m, const bench_peaks_request *preference, bench_peaks *peaks,
+                       char reason[BENCH_REASON_TEXT])
 {
     const size_t count = sizeof parts / sizeof *parts;
     bool good = true;
-    if (wish->part <= 0)
+    if (preference->part <= 0)
         memset(&m->measured, 0, sizeof m->measured);
     for (size_t i = 0; i < count && good; i++) {
-        if (wish->part < 0 || (size_t)wish->part == i)
-            good = parts[i].measure(m, wish, &m->measured, reason);
+        if (preference->part < 0 || (size_t)preference->part == i)
+            good = parts[i].measure(m, preference, &m->measured, reason);
     }
     *peaks = m->measured;
     return good;

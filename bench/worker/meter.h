@@ -40,7 +40,7 @@ typedef struct bench_meter {
     bench_peaks measured; /* of the parts that were asked for one after another */
 } bench_meter;
 
-/* Build the kernels on the context; wanted as in bench_peaks_wish. NULL with reason. */
+/* Build the kernels on the context; wanted as in bench_peaks_request. NULL with reason. */
 bench_meter *bench_meter_create(husk_context *context, unsigned wanted, char reason[BENCH_REASON_TEXT]);
 void bench_meter_release(bench_meter *meter);
 

@@ -101,9 +101,9 @@ static json_t *measure_case(bench_husk_session *session, const char *line, char 
     const bench_prepare_options options = {0};
     if (!bench_case_parse(line, &c, reason) || !bench_data_make(&c, &data, reason))
         return NULL;
-    if (bench_contender_husk.prepare(session, &c, &data, &options, &state, reason) == BENCH_OK) {
+    if (bench_runner_husk.prepare(session, &c, &data, &options, &state, reason) == BENCH_OK) {
         result = measure_job(bench_husk_job_of(state), reason);
-        bench_contender_husk.release(state);
+        bench_runner_husk.release(state);
     }
     bench_data_free(&c, &data);
     return result;

@@ -10,7 +10,7 @@
 #define BENCH_WORKER_OVERHEAD_H
 
 #include "common/text.h"
-#include "worker/husk_contender.h"
+#include "worker/husk_runner.h"
 
 /* [{case, launches, immediate_ns, bare_ns, overhead_ns}], or NULL with reason. line NULL: all. */
 json_t *bench_overhead_measure(bench_husk_session *session, const char *line, char reason[BENCH_REASON_TEXT]);

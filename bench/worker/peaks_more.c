@@ -11,7 +11,7 @@
 #include "cases/size.h"
 #include "common/text.h"
 #include "system/timer.h"
-#include "worker/husk_contender.h"
+#include "worker/husk_runner.h"
 
 #define ROUND_CHAINS   (12 * 4) // vectors that a round of a kernel works on
 #define ARITHMETIC_NS  10e6
@@ -202,15 +202,15 @@ static double time_engine(const bench_husk_session *session, const char *variant
     if (!bench_case_parse(line, &c, reason) || !bench_data_make(&c, &data, reason))
         return 0;
     void *own = (void *)(uintptr_t)session;
-    bool good = bench_contender_husk.prepare(own, &c, &data, &options, &state, reason) == BENCH_OK;
+    bool good = bench_runner_husk.prepare(own, &c, &data, &options, &state, reason) == BENCH_OK;
     for (int i = 0; good && i < 5; i++) {
         const uint64_t start = bench_now_ns();
-        good = bench_contender_husk.run_batch(state, i ? 4 : 1, reason) == BENCH_OK; // the first may compile
+        good = bench_runner_husk.run_batch(state, i ? 4 : 1, reason) == BENCH_OK; // the first may compile
         const double rate = 4 * bench_case_flops(&c) / (double)(bench_now_ns() - start);
         best = good && i > 0 && rate > best ? rate : best;
     }
     if (state)
-        bench_contender_husk.release(state);
+        bench_runner_husk.release(state);
     bench_data_free(&c, &data);
     return best;
 }
@@ -241,12 +241,13 @@ static void measure_engine(const bench_husk_session *session, const char *engine
 // of its own, as the most memory that the cases' has in use is theirs.
 void bench_meter_engines(bench_meter *m, bench_peaks *peaks)
 {
-    char text[256], wish[48], reason[BENCH_REASON_TEXT];
+    char text[256], preference[48], reason[BENCH_REASON_TEXT];
     bool is_measured[2] = {false}; // of those of one kind the library takes the first that is ready
     void *opened = NULL;
-    snprintf(wish, sizeof wish, "%u:%u", (unsigned)m->traits->platform_index, (unsigned)m->traits->device_index);
-    const bench_open_options options = {.device = wish, .threads = 1};
-    const bool is_open = bench_contender_husk.open(&options, &opened, reason) == BENCH_OK;
+    snprintf(preference, sizeof preference, "%u:%u", (unsigned)m->traits->platform_index,
+             (unsigned)m->traits->device_index);
+    const bench_open_options options = {.device = preference, .threads = 1};
+    const bool is_open = bench_runner_husk.open(&options, &opened, reason) == BENCH_OK;
     const bench_husk_session *session = opened;
     for (size_t i = 0; is_open && husk_engine_name(i); i++) {
         bool *done = &is_measured[strstr(husk_engine_name(i), "amx") != NULL];
@@ -256,5 +257,5 @@ void bench_meter_engines(bench_meter *m, bench_peaks *peaks)
         measure_engine(session, husk_engine_name(i), text, peaks);
     }
     if (opened)
-        bench_contender_husk.close(opened);
+        bench_runner_husk.close(opened);
 }

@@ -6,18 +6,18 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-#include "worker/contender.h"
+#include "worker/runner.h"
 #include "worker/requests.h"
 
 typedef struct bench_worker {
-    const bench_contender *contender;
+    const bench_runner *runner;
     void *session;
     bool has_case;
     bench_case c;
     bench_data data;
     void *slots[BENCH_SLOTS];
     int copies[BENCH_SLOTS]; /* sets of operands that each rotates through */
-    char forms[BENCH_SLOTS][128]; /* as each was prepared; "": the contender's own choice */
+    char forms[BENCH_SLOTS][128]; /* as each was prepared; "": the runner's own choice */
     bool are_guarded[BENCH_SLOTS];
     uint64_t tick_ns;
     char reason[BENCH_REASON_TEXT];

@@ -11,7 +11,7 @@
 static bench_answer time_batch(bench_worker *w, void *state, int64_t batch, uint64_t *ns)
 {
     uint64_t start = bench_now_ns();
-    bench_answer answer = w->contender->run_batch(state, batch, w->reason);
+    bench_answer answer = w->runner->run_batch(state, batch, w->reason);
     *ns = bench_now_ns() - start;
     return answer;
 }
@@ -49,7 +49,7 @@ json_t *bench_worker_warm(bench_worker *w, json_t *request)
     uint64_t shortest = UINT64_MAX;
     // What is timed has to write its output itself: nothing of the verified run is left in it.
     bench_answer answer =
-        json_is_true(json_object_get(request, "reset")) ? w->contender->reset(state, w->reason) : BENCH_OK;
+        json_is_true(json_object_get(request, "reset")) ? w->runner->reset(state, w->reason) : BENCH_OK;
     for (int64_t i = 0; i < runs && answer == BENCH_OK && (i == 0 || bench_now_ns() - start < limit); i++) {
         answer = time_batch(w, state, 1, &ns);
         shortest = ns < shortest ? ns : shortest;
@@ -102,7 +102,7 @@ json_t *bench_worker_sample(bench_worker *w, json_t *request)
     while (single && batch > 1 && answer == BENCH_OK && count < 15 &&
            (count < 3 || bench_now_ns() - start < 20000000u)) {
         uint64_t before = bench_now_ns();
-        answer = w->contender->run(state, w->reason);
+        answer = w->runner->run(state, w->reason);
         singles[count++] = (double)(bench_now_ns() - before);
     }
     if (single && batch == 1) // a sample is a single launch

@@ -3,7 +3,7 @@
 #ifndef BENCH_WORKER_TUNING_H
 #define BENCH_WORKER_TUNING_H
 
-#include "worker/husk_contender.h"
+#include "worker/husk_runner.h"
 
 /*
  * The key of the case that was prepared last, as an entry of a database has it (of the device alone before that, and

@@ -17,7 +17,7 @@
 static void verdict_reply(json_t *reply, const bench_verdict *verdict)
 {
     json_object_set_new(reply, "pass", json_boolean(verdict->pass));
-    json_object_set_new(reply, "mistrusted", json_boolean(verdict->mistrusted));
+    json_object_set_new(reply, "inconclusive", json_boolean(verdict->inconclusive));
     json_object_set_new(reply, "checked", json_integer((json_int_t)verdict->checked));
     // JSON has no infinity; a missed NaN or infinity is said by the text.
     json_object_set_new(reply, "max_error", json_real(verdict->max_error));
@@ -31,7 +31,7 @@ static bench_answer compare(bench_worker *w, void *state, const json_t *request,
                             bench_verdict *verdict)
 {
     bench_details details = {0};
-    w->contender->details(state, &details);
+    w->runner->details(state, &details);
     const bench_verify_options options = {
         .seed = (uint64_t)json_integer_value(json_object_get(request, "seed")),
         .error_factor = details.error_factor,
@@ -49,8 +49,8 @@ static bench_answer compare(bench_worker *w, void *state, const json_t *request,
 // their y.
 static bench_answer read_result(bench_worker *w, void *state, bench_output *output)
 {
-    const bench_answer answer = w->contender->read(state, output, w->reason);
-    if (answer == BENCH_OK && strcmp(w->contender->name, "husk") != 0) {
+    const bench_answer answer = w->runner->read(state, output, w->reason);
+    if (answer == BENCH_OK && strcmp(w->runner->name, "husk") != 0) {
         bench_array_free(&output->h_n);
         bench_array_free(&output->c_n);
     }
@@ -64,9 +64,9 @@ static bench_answer find_unwritten(bench_worker *w, void *state, const bench_out
     if (!bench_output_make(&w->c, &w->data, &second, w->reason))
         return BENCH_ERROR;
     bench_poison_flip(&w->data.y);
-    bench_answer answer = w->contender->reset(state, w->reason);
+    bench_answer answer = w->runner->reset(state, w->reason);
     if (answer == BENCH_OK)
-        answer = w->contender->run(state, w->reason);
+        answer = w->runner->run(state, w->reason);
     if (answer == BENCH_OK)
         answer = read_result(w, state, &second);
     if (answer == BENCH_OK)
@@ -99,7 +99,7 @@ static bench_answer find_repeats(bench_worker *w, void *state, const json_t *req
     const int copies = w->copies[json_integer_value(json_object_get(request, "slot"))];
     if (!bench_output_make(&w->c, &w->data, &output, w->reason))
         return BENCH_ERROR;
-    bench_answer answer = w->contender->run_batch(state, copies, w->reason);
+    bench_answer answer = w->runner->run_batch(state, copies, w->reason);
     if (answer == BENCH_OK)
         answer = read_result(w, state, &output);
     const bool is_same = answer == BENCH_OK && bench_output_fingerprint(&output) == expected;
@@ -127,8 +127,8 @@ static bench_answer run_guarded(bench_worker *w, void *state, const json_t *requ
     bench_details details = {0};
     bench_guarded_result result;
     bench_verdict second = {.pass = true};
-    w->contender->details(state, &details);
-    const bench_guarded guarded = {w->contender,    w->session,           &w->c, &w->data, *form ? form : NULL,
+    w->runner->details(state, &details);
+    const bench_guarded guarded = {w->runner,       w->session,           &w->c, &w->data, *form ? form : NULL,
                                    details.variant, details.configuration};
     bench_answer answer = bench_run_guarded(&guarded, &result, w->reason);
     const bool is_there = answer == BENCH_OK && !result.absent[0];
@@ -152,15 +152,15 @@ static bench_answer find_writes(bench_worker *w, void *state, const json_t *requ
 {
     char found[BENCH_REASON_TEXT] = "";
     bench_answer answer = BENCH_OK;
-    if (!w->contender->guards)
+    if (!w->runner->guards)
         return answer;
-    const char *unguarded = w->contender->unguarded(w->session);
+    const char *unguarded = w->runner->unguarded(w->session);
     if (unguarded) {
         bench_worker_put_text(reply, "guards", unguarded);
         return answer;
     }
     if (w->are_guarded[json_integer_value(json_object_get(request, "slot"))])
-        answer = w->contender->guards(state, found, w->reason);
+        answer = w->runner->guards(state, found, w->reason);
     else
         answer = run_guarded(w, state, request, expected, found, verdict, reply);
     if (answer == BENCH_OK && *found) {
@@ -184,9 +184,9 @@ json_t *bench_worker_verify(bench_worker *w, json_t *request)
     bench_answer answer = BENCH_ERROR;
     if (!bench_output_make(&w->c, &w->data, &output, w->reason))
         return bench_worker_answer(BENCH_ERROR, w->reason);
-    answer = w->contender->reset(state, w->reason);
+    answer = w->runner->reset(state, w->reason);
     if (answer == BENCH_OK)
-        answer = w->contender->run(state, w->reason);
+        answer = w->runner->run(state, w->reason);
     if (answer == BENCH_OK) {
         bench_worker_say("reading its result");
         answer = read_result(w, state, &output);

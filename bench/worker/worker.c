@@ -30,7 +30,7 @@ static void say_launching(const char *kernel)
 static void release_slot(bench_worker *w, size_t slot)
 {
     if (w->slots[slot])
-        w->contender->release(w->slots[slot]);
+        w->runner->release(w->slots[slot]);
     w->slots[slot] = NULL;
 }
 
@@ -65,7 +65,7 @@ static json_t *do_forms(bench_worker *w, json_t *request)
         return bench_worker_answer(BENCH_ERROR, w->reason);
     json_t *reply = bench_worker_answer(BENCH_OK, NULL), *forms = json_array();
     const char *form = NULL;
-    for (size_t i = 0; w->contender->form && (form = w->contender->form(w->session, &c, i)); i++)
+    for (size_t i = 0; w->runner->form && (form = w->runner->form(w->session, &c, i)); i++)
         json_array_append_new(forms, json_string(form));
     json_object_set_new(reply, "forms", forms);
     return reply;
@@ -74,7 +74,7 @@ static json_t *do_forms(bench_worker *w, json_t *request)
 static void put_details(bench_worker *w, void *state, json_t *reply)
 {
     bench_details d = {0};
-    w->contender->details(state, &d);
+    w->runner->details(state, &d);
     bench_worker_put_text(reply, "variant", d.variant);
     bench_worker_put_text(reply, "configuration", d.configuration);
     bench_worker_put_text(reply, "choice", d.choice);
@@ -87,10 +87,10 @@ static void put_details(bench_worker *w, void *state, json_t *reply)
     json_object_set_new(reply, "on_device", json_boolean(d.on_device));
 }
 
-// Whether guards can be laid for this contender on its device.
+// Whether guards can be laid for this runner on its device.
 static bool has_guards(const bench_worker *w)
 {
-    return w->contender->guards && !w->contender->unguarded(w->session);
+    return w->runner->guards && !w->runner->unguarded(w->session);
 }
 
 static json_t *do_prepare(bench_worker *w, json_t *request)
@@ -113,16 +113,16 @@ static json_t *do_prepare(bench_worker *w, json_t *request)
     w->copies[slot] = options.copies > 1 ? options.copies : 1;
     bench_worker_say("making its operands and plan");
     uint64_t start = bench_now_ns();
-    bench_answer answer = w->contender->prepare(w->session, &w->c, &w->data, &options, &w->slots[slot], w->reason);
+    bench_answer answer = w->runner->prepare(w->session, &w->c, &w->data, &options, &w->slots[slot], w->reason);
     uint64_t prepared = bench_now_ns();
     if (answer == BENCH_OK)
-        answer = w->contender->reset(w->slots[slot], w->reason);
+        answer = w->runner->reset(w->slots[slot], w->reason);
     const bool runs = answer == BENCH_OK && !json_is_false(json_object_get(request, "run"));
     if (runs)
         bench_worker_say("running for the first time");
     uint64_t reset = bench_now_ns();
     if (runs)
-        answer = w->contender->run(w->slots[slot], w->reason);
+        answer = w->runner->run(w->slots[slot], w->reason);
     uint64_t ran = bench_now_ns();
     json_t *reply = bench_worker_answer(answer, w->reason);
     if (answer != BENCH_OK) {
@@ -139,7 +139,7 @@ static json_t *do_run(bench_worker *w, json_t *request)
 {
     json_t *reply = NULL;
     void *state = bench_worker_slot(w, request, &reply);
-    return state ? bench_worker_answer(w->contender->run(state, w->reason), w->reason) : reply;
+    return state ? bench_worker_answer(w->runner->run(state, w->reason), w->reason) : reply;
 }
 
 static json_t *serve_one(bench_worker *w, const bench_worker_options *options, json_t *request)
@@ -175,7 +175,7 @@ static json_t *serve_one(bench_worker *w, const bench_worker_options *options, j
 static json_t *hello(bench_worker *w, const bench_worker_options *options, bench_answer answer)
 {
     json_t *reply = bench_worker_answer(answer, w->reason);
-    bench_worker_put_text(reply, "name", w->contender->name);
+    bench_worker_put_text(reply, "name", w->runner->name);
     if (options->extra) {
         json_t *more = options->extra(w->session, "hello", NULL);
         if (more)
@@ -185,16 +185,16 @@ static json_t *hello(bench_worker *w, const bench_worker_options *options, bench
     if (answer != BENCH_OK)
         return reply;
     char version[256] = "";
-    w->contender->version(w->session, version, sizeof version);
+    w->runner->version(w->session, version, sizeof version);
     bench_worker_put_text(reply, "version", version);
-    if (w->contender->device)
-        json_object_set_new(reply, "device", w->contender->device(w->session));
+    if (w->runner->device)
+        json_object_set_new(reply, "device", w->runner->device(w->session));
     return reply;
 }
 
 int bench_worker_serve(const bench_worker_options *options)
 {
-    bench_worker w = {.contender = options->contender, .tick_ns = bench_timer_tick_ns()};
+    bench_worker w = {.runner = options->runner, .tick_ns = bench_timer_tick_ns()};
     FILE *requests = fdopen(BENCH_WORKER_REQUESTS, "r");
     if (!requests)
         return 1;
@@ -205,7 +205,7 @@ int bench_worker_serve(const bench_worker_options *options)
     bench_open_options open = options->open;
     open.building = say_building;
     open.launching = say_launching;
-    bench_answer answer = w.contender->open(&open, &w.session, w.reason);
+    bench_answer answer = w.runner->open(&open, &w.session, w.reason);
     bool alive = bench_worker_send(hello(&w, options, answer)) && answer == BENCH_OK;
     char *line = NULL;
     size_t capacity = 0;
@@ -220,7 +220,7 @@ int bench_worker_serve(const bench_worker_options *options)
     release_all(&w);
     // One with requests of its own leaves a session behind a failed open, too: its hello was made from it.
     if (answer == BENCH_OK || (w.session && options->extra))
-        w.contender->close(w.session);
+        w.runner->close(w.session);
     fclose(requests);
     return answer == BENCH_OK ? 0 : 1;
 }

@@ -665,7 +665,7 @@ __kernel void husk_gemm_pack_b(const __global data_t *restrict b_base, long b_of
 #define FEW_KEPT 16384
 
 // One or two rows read a panel faster than anything but the hardware can ask for it.
-#define FEW_CALM 2
+#define FEW_NO_PREFETCH 2
 
 // rows x TILE_N sums over steps; `chains` sums take turns, as one multiplication has to wait for the one before it.
 // Element (i, p) of A is a[p * rows + i].
@@ -677,8 +677,8 @@ ALWAYS_INLINE void multiply_few(int rows, int chains, const acc_t *a, const __gl
     int p = 0;
     for (; p + 4 <= steps; p += 4) {
 #define STEP(q) \
-    if (rows <= FEW_CALM) \
-        tile_multiply_step_calm(acc + (q) % chains * rows * TILE_NV, rows, TILE_NV, a + (q) * rows, 1, \
+    if (rows <= FEW_NO_PREFETCH) \
+        tile_multiply_step_no_prefetch(acc + (q) % chains * rows * TILE_NV, rows, TILE_NV, a + (q) * rows, 1, \
                                 b + (q) * TILE_N); \
     else \
         tile_multiply_step(acc + (q) % chains * rows * TILE_NV, rows, TILE_NV, a + (q) * rows, 1, b + (q) * TILE_N);

@@ -150,7 +150,7 @@ typedef struct husk_context_params {
 /**
  * Create a context.
  *
- * @param device a device of a list; NULL for the one that husk_device_list_select() chooses with a `wish` of NULL
+ * @param device a device of a list; NULL for the one that husk_device_list_select() chooses with a `preference` of NULL
  * @param params NULL for the defaults
  * @retval HUSK_INVALID_ARGUMENT `params` asks for more units than the device has.
  * @retval HUSK_UNSUPPORTED `params` asks for fewer units than all, and the device cannot be divided by counts. That is

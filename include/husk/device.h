@@ -110,7 +110,7 @@ HUSK_API const char *husk_device_list_note(const husk_device_list *list, size_t 
  * Of several devices that match, the first is chosen; of several CPUs, the first of those with the most compute units.
  * A preference is never replaced by something else.
  *
- * @param wish the preference. Case is ignored.
+ * @param preference the preference. Case is ignored.
  *
  *   | value | meaning |
  *   | --- | --- |
@@ -122,8 +122,8 @@ HUSK_API const char *husk_device_list_note(const husk_device_list *list, size_t 
  *   The default order is: discrete GPU, integrated GPU, accelerator, CPU; never a simulator.
  * @retval HUSK_NO_DEVICE No device matches the preference. The text lists the devices that there are.
  */
-HUSK_API husk_status husk_device_list_select(const husk_device_list *list, const char *wish, const husk_device **device,
-                                             husk_error *error);
+HUSK_API husk_status husk_device_list_select(const husk_device_list *list, const char *preference,
+                                             const husk_device **device, husk_error *error);
 
 /** The properties of a device. They live as long as the device. */
 HUSK_API const husk_device_traits *husk_device_get_traits(const husk_device *device);

@@ -92,13 +92,14 @@ HUSK_API const husk_error *husk_dist_error(const husk_dist *dist);
 /**
  * Create a context on this rank's device.
  *
- * @param wish the preference, as for husk_device_list_select(). NULL means HUSK_DEVICE and, if that is unset, the
+ * @param preference the preference, as for husk_device_list_select(). NULL means HUSK_DEVICE and, if that is unset, the
  *   default device. "P:D" is that device in every rank. Any other preference chooses a device. The ranks of this
  *   machine are then distributed, by their local ranks, over all devices like it: those of the same platform, class and
  *   name. With four such GPUs and eight ranks, two ranks share each. The ranks of a machine share its CPU.
  */
-HUSK_API husk_status husk_dist_context_create(husk_dist *dist, const char *wish, const husk_context_params *params,
-                                              husk_context **context, husk_error *error);
+HUSK_API husk_status husk_dist_context_create(husk_dist *dist, const char *preference,
+                                              const husk_context_params *params, husk_context **context,
+                                              husk_error *error);
 
 /**
  * Tell all ranks that this one cannot continue. Their next call, or the one in which they wait, returns this status and

@@ -26,7 +26,7 @@ HUSK_BEGIN_DECLS
     X(OUT_OF_MEMORY, 3, "device memory, or the budget set for it, does not suffice")                \
     X(OUT_OF_HOST_MEMORY, 4, "host memory does not suffice")                                        \
     X(NO_PLATFORM, 5, "no OpenCL platform is installed")                                            \
-    X(NO_DEVICE, 6, "no OpenCL device fits the wish")                                               \
+    X(NO_DEVICE, 6, "no OpenCL device fits the preference")                                               \
     X(BUILD_FAILED, 7, "a kernel does not build on this device")                                    \
     X(OPENCL, 8, "an OpenCL call failed")                                                           \
     X(DEVICE_LOST, 9, "the device no longer answers; its context is lost")                          \

@@ -7,11 +7,11 @@
 #include "dist/rank.h"
 
 // "P:D"
-static bool is_exact(const char *wish)
+static bool is_exact(const char *preference)
 {
-    size_t digits = strspn(wish, "0123456789");
-    return digits > 0 && wish[digits] == ':' && isdigit((unsigned char)wish[digits + 1]) &&
-           wish[digits + 1 + strspn(wish + digits + 1, "0123456789")] == 0;
+    size_t digits = strspn(preference, "0123456789");
+    return digits > 0 && preference[digits] == ':' && isdigit((unsigned char)preference[digits + 1]) &&
+           preference[digits + 1 + strspn(preference + digits + 1, "0123456789")] == 0;
 }
 
 static bool is_like(const husk_device_traits *a, const husk_device_traits *b)
@@ -36,7 +36,7 @@ static const husk_device *deal(const husk_device_list *list, const husk_device *
     return chosen;
 }
 
-husk_status husk_dist_context_create(husk_dist *dist, const char *wish, const husk_context_params *params,
+husk_status husk_dist_context_create(husk_dist *dist, const char *preference, const husk_context_params *params,
                                      husk_context **context, husk_error *error)
 {
     const husk__dist_scope scope = {"husk_dist_context_create", error};
@@ -45,12 +45,12 @@ husk_status husk_dist_context_create(husk_dist *dist, const char *wish, const hu
     *context = NULL;
     husk_device_list *list = NULL;
     const husk_device *device = NULL;
-    if (!wish || !wish[0])
-        wish = getenv("HUSK_DEVICE");
+    if (!preference || !preference[0])
+        preference = getenv("HUSK_DEVICE");
     husk_status status = husk_device_list_create(&list, error);
     if (!status)
-        status = husk_device_list_select(list, wish, &device, error);
-    if (!status && !(wish && is_exact(wish)))
+        status = husk_device_list_select(list, preference, &device, error);
+    if (!status && !(preference && is_exact(preference)))
         device = deal(list, device, dist->local_rank);
     if (!status)
         status = husk_context_create(device, params, context, error);

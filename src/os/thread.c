@@ -52,12 +52,12 @@ int *husk__allowed_cpus(long thread, size_t *count)
         cpu_set_t *set = calloc(1, bytes);
         if (!set)
             return NULL;
-        const bool is_told = sched_getaffinity((pid_t)thread, bytes, set) == 0;
-        is_small = !is_told && errno == EINVAL;
+        const bool is_known = sched_getaffinity((pid_t)thread, bytes, set) == 0;
+        is_small = !is_known && errno == EINVAL;
         const int why = errno;
-        cpus = is_told ? list_cpus(set, bytes, count) : NULL;
+        cpus = is_known ? list_cpus(set, bytes, count) : NULL;
         free(set);
-        errno = is_told ? ENOMEM : why;
+        errno = is_known ? ENOMEM : why;
     }
     return cpus;
 }

@@ -287,7 +287,7 @@ bool husk_ref_report_pass(const husk_ref_report *report)
 
 // Wide bounds hold many a zero, as those of long sums by an engine do: what differs from the numbers themselves by less
 // than a sixteenth of their size has been computed all the same.
-bool husk_ref_report_mistrusted(const husk_ref_report *report)
+bool husk_ref_report_inconclusive(const husk_ref_report *report)
 {
     const bool is_seen = report->near_errors * 256 < report->near_squares;
     const int64_t zeros = report->zeros - (is_seen ? report->near_zeros : 0);
@@ -317,8 +317,8 @@ void husk_ref_report_text(const husk_ref_report *report, char *text, size_t capa
                  index);
     } else if (report->allocation_failed) {
         snprintf(text, capacity, "not checked: host memory does not suffice");
-    } else if (husk_ref_report_mistrusted(report)) {
-        snprintf(text, capacity, "mistrusted: %lld of %lld expected values are zero within their bounds",
+    } else if (husk_ref_report_inconclusive(report)) {
+        snprintf(text, capacity, "inconclusive: %lld of %lld expected values are zero within their bounds",
                  (long long)report->zeros, (long long)report->checked);
     } else {
         snprintf(text, capacity, "%lld outputs right, largest error %.3g, %.3g of its bound",

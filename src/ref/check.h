@@ -85,7 +85,7 @@ bool husk_ref_report_pass(const husk_ref_report *report);
  * must be met exactly. Nor do numbers within wide bounds that were met all the same: where those of a report, as the
  * root of their squares' sum, are off by less than a sixteenth.
  */
-bool husk_ref_report_mistrusted(const husk_ref_report *report);
+bool husk_ref_report_inconclusive(const husk_ref_report *report);
 /* One line for people: what failed first, or how near the bound it came. */
 void husk_ref_report_text(const husk_ref_report *report, char *text, size_t capacity);
 

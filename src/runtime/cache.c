@@ -36,12 +36,12 @@ static bool is_wanted(husk_cache_mode mode, const husk_device_traits *traits, co
 {
     if (mode != HUSK_CACHE_DEFAULT)
         return mode == HUSK_CACHE_ON;
-    const char *wish = husk__environment("HUSK_CACHE");
-    if (wish && (strcmp(wish, "0") == 0 || strcmp(wish, "1") == 0))
-        return wish[0] == '1';
-    if (wish)
+    const char *preference = husk__environment("HUSK_CACHE");
+    if (preference && (strcmp(preference, "0") == 0 || strcmp(preference, "1") == 0))
+        return preference[0] == '1';
+    if (preference)
         husk__log_write(log, HUSK_LOG_WARNING, "HUSK_CACHE is \"%s\", must be 0 or 1; it is as if it were not set",
-                        wish);
+                        preference);
     // PoCL keeps a cache of its own, below this one's level.
     return !husk__is_pocl(traits) && traits->device_class != HUSK_DEVICE_SIMULATOR;
 }

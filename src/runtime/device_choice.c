@@ -38,36 +38,36 @@ static bool is_better(const husk_device_traits *traits, const husk_device *than)
 }
 
 // "2:0", in digits alone; a number that is too large is no device's.
-static bool parse_place(const char *wish, unsigned long long place[2])
+static bool parse_place(const char *preference, unsigned long long place[2])
 {
     for (int i = 0; i < 2; ++i) {
         char *end;
-        if (*wish < '0' || *wish > '9')
+        if (*preference < '0' || *preference > '9')
             return false;
-        place[i] = strtoull(wish, &end, 10);
+        place[i] = strtoull(preference, &end, 10);
         if (*end != (i == 0 ? ':' : 0))
             return false;
-        wish = end + 1;
+        preference = end + 1;
     }
     return true;
 }
 
-static bool fits(const husk_device_traits *traits, const char *wish)
+static bool fits(const husk_device_traits *traits, const char *preference)
 {
-    if (!wish)
+    if (!preference)
         return rank(traits) > 0;
-    if (strcasecmp(wish, "gpu") == 0)
+    if (strcasecmp(preference, "gpu") == 0)
         return husk__is_gpu(traits);
-    if (strcasecmp(wish, "cpu") == 0)
+    if (strcasecmp(preference, "cpu") == 0)
         return traits->device_class == HUSK_DEVICE_CPU;
     unsigned long long place[2];
-    if (parse_place(wish, place))
+    if (parse_place(preference, place))
         return traits->platform_index == place[0] && traits->device_index == place[1];
-    return husk__contains_ignoring_case(traits->name, wish) ||
-           husk__contains_ignoring_case(traits->platform_name, wish);
+    return husk__contains_ignoring_case(traits->name, preference) ||
+           husk__contains_ignoring_case(traits->platform_name, preference);
 }
 
-static husk_status nothing_fits(const husk_device_list *list, const char *wish, const husk__scope *scope)
+static husk_status nothing_fits(const husk_device_list *list, const char *preference, const husk__scope *scope)
 {
     husk__text text = {0};
     for (size_t i = 0; i < list->count; ++i) {
@@ -81,8 +81,8 @@ static husk_status nothing_fits(const husk_device_list *list, const char *wish, 
         if (list->notes[i].kind == HUSK_NOTE_WARNING)
             husk__text_format(&text, "\n  %s", list->notes[i].text);
     husk_status status =
-        husk__fail(scope, HUSK_NO_DEVICE, "%s%s%s%s", wish ? "no device fits \"" : "no device can be the default",
-                   wish ? wish : "", wish ? "\"" : "", has_any ? "; there is:" : "; there is none");
+        husk__fail(scope, HUSK_NO_DEVICE, "%s%s%s%s", preference ? "no device fits \"" : "no device can be the default",
+                   preference ? preference : "", preference ? "\"" : "", has_any ? "; there is:" : "; there is none");
     if (text.bytes && scope->error) {
         size_t used = strlen(scope->error->text);
         snprintf(scope->error->text + used, sizeof scope->error->text - used, "%s", text.bytes);
@@ -91,7 +91,7 @@ static husk_status nothing_fits(const husk_device_list *list, const char *wish, 
     return status;
 }
 
-husk_status husk_device_list_select(const husk_device_list *list, const char *wish, const husk_device **device,
+husk_status husk_device_list_select(const husk_device_list *list, const char *preference, const husk_device **device,
                                     husk_error *error)
 {
     husk__scope scope = {"husk_device_list_select", error};
@@ -100,12 +100,12 @@ husk_status husk_device_list_select(const husk_device_list *list, const char *wi
     if (!device)
         return husk__reject(&scope, "device", "is NULL");
     *device = NULL;
-    if (!wish || !*wish)
-        wish = husk__environment("HUSK_DEVICE");
+    if (!preference || !*preference)
+        preference = husk__environment("HUSK_DEVICE");
     for (size_t i = 0; i < list->count; ++i) {
         const husk_device *candidate = &list->devices[i];
-        if (fits(&candidate->traits, wish) && is_better(&candidate->traits, *device))
+        if (fits(&candidate->traits, preference) && is_better(&candidate->traits, *device))
             *device = candidate;
     }
-    return *device ? HUSK_OK : nothing_fits(list, wish, &scope);
+    return *device ? HUSK_OK : nothing_fits(list, preference, &scope);
 }

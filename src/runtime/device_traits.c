@@ -14,7 +14,7 @@
 
 // A query that the driver does not know is answered with 0 and "". One that failed otherwise ends the reading: what
 // a driver would say at another time, such as its name, is part of the keys of caches.
-static bool is_told(husk__unanswered *failed, const char *function, cl_int code)
+static bool is_known(husk__unanswered *failed, const char *function, cl_int code)
 {
     if (code != CL_SUCCESS && code != CL_INVALID_VALUE)
         *failed = (husk__unanswered){function, code};
@@ -28,7 +28,7 @@ typedef struct reading {
 
 static bool ask(reading *r, cl_device_info info, size_t size, void *value)
 {
-    return !r->failed.code && is_told(&r->failed, "clGetDeviceInfo", clGetDeviceInfo(r->id, info, size, value, NULL));
+    return !r->failed.code && is_known(&r->failed, "clGetDeviceInfo", clGetDeviceInfo(r->id, info, size, value, NULL));
 }
 
 // What only some drivers have: whatever else they answer, want of memory apart, means that this one has not.
@@ -37,13 +37,13 @@ static bool ask_extension(reading *r, cl_device_info info, size_t size, void *va
     if (r->failed.code)
         return false;
     const cl_int code = clGetDeviceInfo(r->id, info, size, value, NULL);
-    return is_told(&r->failed, "clGetDeviceInfo", code == CL_OUT_OF_HOST_MEMORY || !code ? code : CL_INVALID_VALUE);
+    return is_known(&r->failed, "clGetDeviceInfo", code == CL_OUT_OF_HOST_MEMORY || !code ? code : CL_INVALID_VALUE);
 }
 
 static char *device_text(reading *r, cl_device_info info)
 {
     size_t size = 0;
-    if (r->failed.code || !is_told(&r->failed, "clGetDeviceInfo", clGetDeviceInfo(r->id, info, 0, NULL, &size)))
+    if (r->failed.code || !is_known(&r->failed, "clGetDeviceInfo", clGetDeviceInfo(r->id, info, 0, NULL, &size)))
         return husk__copy_string("");
     char *text = calloc(1, size + 1);
     if (text && !ask(r, info, size, text))
@@ -55,10 +55,10 @@ char *husk__platform_name(cl_platform_id platform, husk__unanswered *failed)
 {
     static const char function[] = "clGetPlatformInfo";
     size_t size = 0;
-    if (!is_told(failed, function, clGetPlatformInfo(platform, CL_PLATFORM_NAME, 0, NULL, &size)))
+    if (!is_known(failed, function, clGetPlatformInfo(platform, CL_PLATFORM_NAME, 0, NULL, &size)))
         return husk__copy_string("");
     char *text = calloc(1, size + 1);
-    if (text && !is_told(failed, function, clGetPlatformInfo(platform, CL_PLATFORM_NAME, size, text, NULL)))
+    if (text && !is_known(failed, function, clGetPlatformInfo(platform, CL_PLATFORM_NAME, size, text, NULL)))
         text[0] = 0;
     return text;
 }

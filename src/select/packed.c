@@ -27,7 +27,7 @@ husk_status husk__packed_create(const husk_plan *plan, uint64_t bytes, const hus
     made->logical.buffer = NULL;
     made->logical.offset = 0;
     made->key = *key;
-    snprintf(made->wish, sizeof made->wish, "%s:%s", plan->variant->name, plan->configuration->name);
+    snprintf(made->preference, sizeof made->preference, "%s:%s", plan->variant->name, plan->configuration->name);
     *packed = made;
     return HUSK_OK;
 }
@@ -42,7 +42,7 @@ husk_status husk__packed_check(const husk_packed *packed, const husk_plan *plan,
     if (packed->op != plan->op)
         return husk__reject(scope, argument, "was packed for %s, not for %s", packed->op->name, plan->op->name);
     if (packed->variant != plan->variant || packed->configuration != plan->configuration)
-        return husk__reject(scope, argument, "was packed for variant %s, the plan uses %s:%s", packed->wish,
+        return husk__reject(scope, argument, "was packed for variant %s, the plan uses %s:%s", packed->preference,
                             plan->variant->name, plan->configuration->name);
     if (!husk__key_equal(&packed->key, key))
         return husk__reject(scope, argument, "was packed for weights of another shape or other options");

@@ -131,17 +131,18 @@ husk__limit husk__default_limit(const husk_tensor *const *tensors, size_t count)
     return (husk__limit){2 * bytes > least ? 2 * bytes : least, true};
 }
 
-void husk__wish_of_packed(husk__wish *wish, const husk_packed *packed)
+void husk__preference_of_packed(husk__preference *preference, const husk_packed *packed)
 {
-    const size_t length = wish->variant ? strlen(wish->variant) : 0;
+    const size_t length = preference->variant ? strlen(preference->variant) : 0;
     if (!packed)
         return;
-    if (!wish->variant || (strncmp(packed->wish, wish->variant, length) == 0 && packed->wish[length] == ':'))
-        wish->variant = packed->wish;
+    if (!preference->variant ||
+        (strncmp(packed->preference, preference->variant, length) == 0 && packed->preference[length] == ':'))
+        preference->variant = packed->preference;
 }
 
-husk__wish husk__wish_of(const char *named, uint64_t limit, const husk_tensor *const *tensors, size_t count)
+husk__preference husk__preference_of(const char *named, uint64_t limit, const husk_tensor *const *tensors, size_t count)
 {
     const husk__limit own = limit || named ? (husk__limit){limit, false} : husk__default_limit(tensors, count);
-    return (husk__wish){named, own, limit};
+    return (husk__preference){named, own, limit};
 }

@@ -31,7 +31,7 @@ struct husk_plan {
     void *state;   /* the variant's own */
     uint64_t workspace;
     husk__limit limit;
-    uint64_t inside_limit;                       /* husk__wish's, or less */
+    uint64_t inside_limit;                       /* husk__preference's, or less */
     uint64_t inside_workspace[HUSK__PLAN_DEPTH]; /* of the plans inside it, and inside those: the most at each depth */
     uint64_t largest_inside; /* the most that one of them takes with those inside it */
     double flops;
@@ -41,11 +41,11 @@ struct husk_plan {
 };
 
 /* How a caller restricts the choice. */
-typedef struct husk__wish {
+typedef struct husk__preference {
     const char *variant; /* NULL, "name" or "name:configuration": never replaced by another */
     husk__limit limit; /* of the workspace */
     uint64_t inside_limit; /* a composite's: what it and the plans inside it may take together; 0: no limit */
-} husk__wish;
+} husk__preference;
 
 /*
  * A plan for the problem: the user's word, else HUSK_VARIANT (which gives way, with a log line, where it
@@ -53,8 +53,8 @@ typedef struct husk__wish {
  * by the variants' own prediction that prepares successfully.
  * INVALID_ARGUMENT for a variant that does not exist; UNSUPPORTED with the reason where none computes it.
  */
-husk_status husk__plan_create(husk_context *context, const husk__op *op, const void *problem, const husk__wish *wish,
-                              husk_plan **plan, const husk__scope *scope);
+husk_status husk__plan_create(husk_context *context, const husk__op *op, const void *problem,
+                              const husk__preference *preference, husk_plan **plan, const husk__scope *scope);
 
 /*
  * The plan inside belongs to outer from now on, which keeps the context alive for both and counts its scratch memory.
@@ -67,8 +67,8 @@ void husk__plan_adopt(husk_plan *outer, husk_plan *inside);
 uint64_t husk__plan_inside_limit(const husk_plan *outer);
 
 /* husk__plan_create through the context's cache. Release the plan after use. */
-husk_status husk__plan_find(husk_context *context, const husk__op *op, const void *problem, const husk__wish *wish,
-                            husk_plan **plan, const husk__scope *scope);
+husk_status husk__plan_find(husk_context *context, const husk__op *op, const void *problem,
+                            const husk__preference *preference, husk_plan **plan, const husk__scope *scope);
 
 /*
  * Run with scratch from the queue. The caller has checked the arguments. Where the device refuses a launch of a variant
@@ -81,8 +81,8 @@ husk_status husk__plan_execute(const husk_plan *plan, husk_queue *queue, const v
  * An immediate call: find and execute. In the place of a variant whose launch the device refuses another one is taken
  * at once where that launch was the first of the run.
  */
-husk_status husk__plan_immediate(husk_queue *queue, const husk__op *op, const void *problem, const husk__wish *wish,
-                                 const void *arguments, const husk__scope *scope);
+husk_status husk__plan_immediate(husk_queue *queue, const husk__op *op, const void *problem,
+                                 const husk__preference *preference, const void *arguments, const husk__scope *scope);
 
 /* The plan of the queue's last immediate call, for husk_queue_plan; the caller's reference goes to the queue. */
 void husk__plan_was_last(husk_plan *plan, husk_queue *queue);
@@ -104,9 +104,10 @@ husk__limit husk__default_limit(const husk_tensor *const *tensors, size_t count)
  * Packed weights (or NULL) ask for what they were packed for, where nothing is named, or its variant without a
  * configuration.
  */
-void husk__wish_of_packed(husk__wish *wish, const husk_packed *packed);
-/* The wish of a call whose params name this variant (or NULL) and limit (or 0), for these tensors. */
-husk__wish husk__wish_of(const char *named, uint64_t limit, const husk_tensor *const *tensors, size_t count);
+void husk__preference_of_packed(husk__preference *preference, const husk_packed *packed);
+/* The preference of a call whose params name this variant (or NULL) and limit (or 0), for these tensors. */
+husk__preference husk__preference_of(const char *named, uint64_t limit, const husk_tensor *const *tensors,
+                                     size_t count);
 
 /* ---- packed weights ---- */
 
@@ -118,7 +119,7 @@ struct husk_packed {
     husk_buffer *buffer;
     husk_tensor logical; /* shape and dtype of the plain weights */
     husk__key key; /* whatever else must agree, written by the operator */
-    char wish[96]; /* "variant:configuration" */
+    char preference[96]; /* "variant:configuration" */
     uint32_t flags; /* the operator's own */
     /* A composite's: packed weights of the plans it is made of, entries may be NULL. Freed with the array. */
     husk_packed **parts;

@@ -5,20 +5,21 @@
 #include "select/plan_make.h"
 #include "select/state.h"
 
-static void write_key(const husk__op *op, const void *problem, const husk__wish *wish, husk__key *key)
+static void write_key(const husk__op *op, const void *problem, const husk__preference *preference, husk__key *key)
 {
     key->size = 0;
     key->is_full = false;
     husk__key_text(key, op->name);
-    husk__key_text(key, wish->variant);
-    husk__key_i64(key, (int64_t)wish->limit.bytes);
-    husk__key_i64(key, wish->limit.is_default);
-    husk__key_i64(key, (int64_t)wish->inside_limit);
+    husk__key_text(key, preference->variant);
+    husk__key_i64(key, (int64_t)preference->limit.bytes);
+    husk__key_i64(key, preference->limit.is_default);
+    husk__key_i64(key, (int64_t)preference->inside_limit);
     op->describe(problem, key);
 }
 
-static husk_status find(husk_context *context, const husk__op *op, const void *problem, const husk__wish *wish,
-                        husk_plan **plan, bool *has_skipped, const husk__scope *scope)
+static husk_status find(husk_context *context, const husk__op *op, const void *problem,
+                        const husk__preference *preference, husk_plan **plan, bool *has_skipped,
+                        const husk__scope *scope)
 {
     husk__key key;
     husk__select_state *state;
@@ -26,7 +27,7 @@ static husk_status find(husk_context *context, const husk__op *op, const void *p
     husk_status status = husk__select_state_find(context, &state, scope);
     if (status != HUSK_OK)
         return status;
-    write_key(op, problem, wish, &key);
+    write_key(op, problem, preference, &key);
     const bool is_cached = !key.is_full;
     *plan = is_cached ? husk__plan_cache_get(state->plans, &key) : NULL;
     if (*plan) {
@@ -34,7 +35,7 @@ static husk_status find(husk_context *context, const husk__op *op, const void *p
         return HUSK_OK;
     }
     const uint64_t age = husk__plan_cache_age(state->plans);
-    status = husk__plan_make(context, op, problem, wish, true, plan, has_skipped, scope);
+    status = husk__plan_make(context, op, problem, preference, true, plan, has_skipped, scope);
     if (status == HUSK_OK) {
         husk__context_count_plan(context, false);
         if (is_cached)
@@ -43,13 +44,13 @@ static husk_status find(husk_context *context, const husk__op *op, const void *p
     return status;
 }
 
-husk_status husk__plan_find(husk_context *context, const husk__op *op, const void *problem, const husk__wish *wish,
-                            husk_plan **plan, const husk__scope *scope)
+husk_status husk__plan_find(husk_context *context, const husk__op *op, const void *problem,
+                            const husk__preference *preference, husk_plan **plan, const husk__scope *scope)
 {
     bool has_skipped;
-    husk_status status = find(context, op, problem, wish, plan, &has_skipped, scope);
+    husk_status status = find(context, op, problem, preference, plan, &has_skipped, scope);
     if (husk__plan_may_be_tried_again(context, op, has_skipped, status))
-        status = find(context, op, problem, wish, plan, &has_skipped, scope);
+        status = find(context, op, problem, preference, plan, &has_skipped, scope);
     return status;
 }
 
@@ -98,8 +99,8 @@ const husk_plan *husk_queue_plan(const husk_queue *queue)
     return queue ? husk__queue_kept(queue) : NULL;
 }
 
-husk_status husk__plan_immediate(husk_queue *queue, const husk__op *op, const void *problem, const husk__wish *wish,
-                                 const void *arguments, const husk__scope *scope)
+husk_status husk__plan_immediate(husk_queue *queue, const husk__op *op, const void *problem,
+                                 const husk__preference *preference, const void *arguments, const husk__scope *scope)
 {
     enum { MOST_REFUSALS = 256 }; // in one call, of a device that refuses whatever is inside a composite
     husk_context *context = husk_queue_context(queue);
@@ -111,10 +112,10 @@ husk_status husk__plan_immediate(husk_queue *queue, const husk__op *op, const vo
     for (int refusals = 0;;) {
         husk_plan *plan;
         bool has_skipped;
-        husk_status status = find(context, op, problem, wish, &plan, &has_skipped, scope);
+        husk_status status = find(context, op, problem, preference, &plan, &has_skipped, scope);
         const bool is_forgiven = husk__plan_may_be_tried_again(context, op, has_skipped, status);
         if (is_forgiven && refused.status == HUSK_OK) {
-            status = find(context, op, problem, wish, &plan, &has_skipped, scope);
+            status = find(context, op, problem, preference, &plan, &has_skipped, scope);
         } else if (husk__plan_is_refused(status) && refused.status != HUSK_OK) {
             status = refused.status;
             if (scope->error)

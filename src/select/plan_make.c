@@ -9,7 +9,7 @@
 
 // One candidate made ready; inside_limit: for it and the plans inside it. The plan does not hold the context yet.
 static husk_status prepare_within(husk_context *context, const husk__op *op, const void *problem,
-                                  const husk__wish *wish, uint64_t inside_limit, const husk__ranked *ranked,
+                                  const husk__preference *preference, uint64_t inside_limit, const husk__ranked *ranked,
                                   husk_plan **plan, const husk__scope *scope)
 {
     husk_plan *made = calloc(1, sizeof *made);
@@ -27,7 +27,7 @@ static husk_status prepare_within(husk_context *context, const husk__op *op, con
     made->configuration = ranked->configuration;
     made->problem = copy;
     made->workspace = ranked->workspace;
-    made->limit = wish->limit;
+    made->limit = preference->limit;
     made->inside_limit = inside_limit;
     husk__candidate candidate = {copy, husk_context_traits(context), ranked->configuration, false};
     made->flops = ranked->variant->flops ? ranked->variant->flops(&candidate) : 0.0;
@@ -43,18 +43,19 @@ static husk_status prepare_within(husk_context *context, const husk__op *op, con
 // Each plan inside keeps to what is left of the limit; together they may take more, as a queue keeps the most that any
 // takes at each depth. Then all of them are planned again with less than the largest takes: with more, all would be the
 // same again.
-static husk_status prepare(husk_context *context, const husk__op *op, const void *problem, const husk__wish *wish,
-                           const husk__ranked *ranked, husk_plan **plan, const husk__scope *scope)
+static husk_status prepare(husk_context *context, const husk__op *op, const void *problem,
+                           const husk__preference *preference, const husk__ranked *ranked, husk_plan **plan,
+                           const husk__scope *scope)
 {
-    uint64_t inside_limit = wish->inside_limit, bytes = 0;
+    uint64_t inside_limit = preference->inside_limit, bytes = 0;
     for (;;) {
-        const husk_status status = prepare_within(context, op, problem, wish, inside_limit, ranked, plan, scope);
+        const husk_status status = prepare_within(context, op, problem, preference, inside_limit, ranked, plan, scope);
         if (status == HUSK_UNSUPPORTED && bytes > 0)
             break;
-        if (status != HUSK_OK || wish->inside_limit == 0)
+        if (status != HUSK_OK || preference->inside_limit == 0)
             return status;
         bytes = husk_plan_workspace(*plan);
-        if (bytes <= wish->inside_limit)
+        if (bytes <= preference->inside_limit)
             return HUSK_OK;
         const uint64_t largest = (*plan)->workspace + (*plan)->largest_inside;
         husk_plan_release(*plan);
@@ -65,7 +66,7 @@ static husk_status prepare(husk_context *context, const husk__op *op, const void
     }
     return husk__fail(scope, HUSK_UNSUPPORTED,
                       "variant %s needs %llu bytes of workspace with the plans inside it, the limit is %llu",
-                      ranked->variant->name, (unsigned long long)bytes, (unsigned long long)wish->inside_limit);
+                      ranked->variant->name, (unsigned long long)bytes, (unsigned long long)preference->inside_limit);
 }
 
 bool husk__plan_is_refused(husk_status status)
@@ -78,7 +79,7 @@ typedef struct request {
     husk_context *context;
     const husk__op *op;
     const void *problem;
-    const husk__wish *wish;
+    const husk__preference *preference;
     bool is_call;
     husk__select_state *state;
     bool *has_skipped; // set where a candidate is left out because the device has refused it
@@ -97,9 +98,9 @@ static husk_status ask_out(const request *r, const husk__ranked *ranked, bool *i
     *r->has_skipped |= *is_out;
     if (*is_out)
         return HUSK_OK;
-    const bool is_told =
+    const bool is_known =
         husk__tuning_is_wrong(r->state->tuning, r->op, ranked->variant, ranked->configuration, is_wrong);
-    return is_told ? HUSK_OK : lacks_memory(scope);
+    return is_known ? HUSK_OK : lacks_memory(scope);
 }
 
 // What a tuning database says to be wrong is not computed, even where there is nothing else.
@@ -126,7 +127,7 @@ static husk_status prepare_first(const request *r, const husk__ranking *ranking,
             wrong = ranked;
         if (is_out || is_wrong)
             continue;
-        status = prepare(r->context, r->op, r->problem, r->wish, ranked, plan, scope);
+        status = prepare(r->context, r->op, r->problem, r->preference, ranked, plan, scope);
         if (status == HUSK_OK) {
             (*plan)->choice = choice;
             (*plan)->is_call = r->is_call;
@@ -143,8 +144,8 @@ static husk_status prepare_first(const request *r, const husk__ranking *ranking,
 static husk_status rank(const request *r, const char *wanted, bool is_named, husk__ranking *ranking,
                         const husk__scope *scope)
 {
-    return husk__rank(r->op, r->problem, husk_context_traits(r->context), wanted, is_named, r->wish->limit, ranking,
-                      scope);
+    return husk__rank(r->op, r->problem, husk_context_traits(r->context), wanted, is_named, r->preference->limit,
+                      ranking, scope);
 }
 
 // HUSK_VARIANT is a preference. *plan stays NULL where it gives way.
@@ -152,7 +153,7 @@ static husk_status choose_preferred(const request *r, husk_plan **plan, const hu
 {
     char preferred[96];
     husk__ranking ranking;
-    if (!husk__variant_from_list(r->state->preferences.list, r->op->name, preferred, sizeof preferred))
+    if (!husk__variant_from_list(r->state->variant_list.text, r->op->name, preferred, sizeof preferred))
         return HUSK_OK;
     const bool exists = rank(r, preferred, true, &ranking, scope) == HUSK_OK;
     const char *reason = exists ? ranking.reason : scope->error->text;
@@ -198,25 +199,26 @@ static husk_status choose(const request *r, husk_plan **plan, const husk__scope 
     husk__ranking ranking;
     husk_status status = HUSK_OK;
     *plan = NULL;
-    if (!r->wish->variant)
+    if (!r->preference->variant)
         status = choose_preferred(r, plan, scope);
-    if (status == HUSK_OK && !*plan && !r->wish->variant)
+    if (status == HUSK_OK && !*plan && !r->preference->variant)
         status = choose_tuned(r, plan, scope);
     if (status != HUSK_OK || *plan)
         return status;
-    status = rank(r, r->wish->variant, r->wish->variant != NULL, &ranking, scope);
+    status = rank(r, r->preference->variant, r->preference->variant != NULL, &ranking, scope);
     if (status != HUSK_OK)
         return status;
-    return prepare_first(r, &ranking, r->wish->variant ? HUSK_CHOICE_NAMED : HUSK_CHOICE_PREDICTED, plan, scope);
+    return prepare_first(r, &ranking, r->preference->variant ? HUSK_CHOICE_NAMED : HUSK_CHOICE_PREDICTED, plan, scope);
 }
 
 // A candidate's refusal is the caller's error only if no other candidate takes its place.
-husk_status husk__plan_make(husk_context *context, const husk__op *op, const void *problem, const husk__wish *wish,
-                            bool is_call, husk_plan **plan, bool *has_skipped, const husk__scope *scope)
+husk_status husk__plan_make(husk_context *context, const husk__op *op, const void *problem,
+                            const husk__preference *preference, bool is_call, husk_plan **plan, bool *has_skipped,
+                            const husk__scope *scope)
 {
     husk_error error = {0};
     const husk__scope own = {scope->call, &error};
-    request r = {context, op, problem, wish, is_call, NULL, has_skipped};
+    request r = {context, op, problem, preference, is_call, NULL, has_skipped};
     *has_skipped = false;
     husk_status status = husk__select_state_find(context, &r.state, &own);
     if (status == HUSK_OK)
@@ -232,13 +234,13 @@ bool husk__plan_may_be_tried_again(husk_context *context, const husk__op *op, bo
            husk__rejections_pardon(&husk__select_state_of(context)->rejections, op);
 }
 
-husk_status husk__plan_create(husk_context *context, const husk__op *op, const void *problem, const husk__wish *wish,
-                              husk_plan **plan, const husk__scope *scope)
+husk_status husk__plan_create(husk_context *context, const husk__op *op, const void *problem,
+                              const husk__preference *preference, husk_plan **plan, const husk__scope *scope)
 {
     bool has_skipped;
-    husk_status status = husk__plan_make(context, op, problem, wish, false, plan, &has_skipped, scope);
+    husk_status status = husk__plan_make(context, op, problem, preference, false, plan, &has_skipped, scope);
     if (husk__plan_may_be_tried_again(context, op, has_skipped, status))
-        status = husk__plan_make(context, op, problem, wish, false, plan, &has_skipped, scope);
+        status = husk__plan_make(context, op, problem, preference, false, plan, &has_skipped, scope);
     if (status == HUSK_OK) {
         husk_context_retain(context);
         (*plan)->holds_context = true;

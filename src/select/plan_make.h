@@ -8,8 +8,9 @@
 #include "select/plan.h"
 
 /* husk__plan_create without a second try; the plan does not hold the context. */
-husk_status husk__plan_make(husk_context *context, const husk__op *op, const void *problem, const husk__wish *wish,
-                            bool is_call, husk_plan **plan, bool *has_skipped, const husk__scope *scope);
+husk_status husk__plan_make(husk_context *context, const husk__op *op, const void *problem,
+                            const husk__preference *preference, bool is_call, husk_plan **plan, bool *has_skipped,
+                            const husk__scope *scope);
 /*
  * Where nothing is left but candidates that the device has refused it was no kernel's fault, but want of something that
  * may be there the next time: drivers say CL_OUT_OF_RESOURCES for memory, too. All of them are pardoned then.

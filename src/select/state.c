@@ -12,7 +12,7 @@ static void destroy(void *extension)
     husk__rejections_destroy(&state->rejections);
     husk__engine_states_destroy(state->engines);
     husk__tuning_destroy(state->tuning);
-    husk__preferences_free(&state->preferences);
+    husk__variant_list_free(&state->variant_list);
     free(state);
 }
 
@@ -25,7 +25,7 @@ static void *create(husk_context *context)
     state->plans = husk__plan_cache_create(husk__context_plan_cache_capacity(context));
     state->tuning = husk__tuning_create(context);
     state->engines = husk__engine_states_create(context);
-    if (husk__preferences_read(&state->preferences) && state->plans && state->tuning && state->engines)
+    if (husk__variant_list_read(&state->variant_list) && state->plans && state->tuning && state->engines)
         return state;
     destroy(state);
     return NULL;

@@ -8,12 +8,12 @@
 #include "base/error.h"
 #include "select/engine_states.h"
 #include "select/plan_cache.h"
-#include "select/preferences.h"
+#include "select/variant_list.h"
 #include "select/rejections.h"
 #include "select/tuning.h"
 
 typedef struct husk__select_state {
-    husk__preferences preferences;
+    husk__variant_list variant_list;
     husk__rejections rejections;
     husk__tuning *tuning;
     husk__engine_states *engines;

@@ -60,10 +60,10 @@ husk__tuning *husk__tuning_create(const husk_context *context)
     pthread_mutex_init(&tuning->lock, NULL);
     const bool has_key = husk__tuning_key_device(husk_context_traits(context), &tuning->device);
     tuning->log = husk__context_log(context);
-    const char *wish = husk__environment("HUSK_TUNING");
-    tuning->is_off = wish && strcmp(wish, "0") == 0;
-    tuning->path = wish && !tuning->is_off ? husk__copy_string(wish) : NULL;
-    if (has_key && (tuning->path || !wish || tuning->is_off))
+    const char *preference = husk__environment("HUSK_TUNING");
+    tuning->is_off = preference && strcmp(preference, "0") == 0;
+    tuning->path = preference && !tuning->is_off ? husk__copy_string(preference) : NULL;
+    if (has_key && (tuning->path || !preference || tuning->is_off))
         return tuning;
     husk__tuning_destroy(tuning);
     return NULL;
@@ -386,9 +386,9 @@ bool husk__tuning_find(husk__tuning *tuning, const husk__op *op, const void *pro
     const bool is_read = read_all(tuning);
     if (tuning->count && husk__tuning_key_problem(op, problem, is_call, &s.key, &s.lacks_memory))
         *count = find_all(&s, suggestions);
-    const bool is_told = is_read && !s.lacks_memory && !tuning->lacks_kernels;
+    const bool is_known = is_read && !s.lacks_memory && !tuning->lacks_kernels;
     pthread_mutex_unlock(&tuning->lock);
-    return is_told;
+    return is_known;
 }
 
 bool husk__tuning_is_wrong(husk__tuning *tuning, const husk__op *op, const husk__variant *variant,
@@ -405,9 +405,9 @@ bool husk__tuning_is_wrong(husk__tuning *tuning, const husk__op *op, const husk_
                     strncmp(entry->variant, variant->name, length) == 0 && entry->variant[length] == ':' &&
                     strcmp(entry->variant + length + 1, configuration->name) == 0 && is_about(tuning, entry, op);
     }
-    const bool is_told = is_read && !tuning->lacks_kernels;
+    const bool is_known = is_read && !tuning->lacks_kernels;
     pthread_mutex_unlock(&tuning->lock);
-    return is_told;
+    return is_known;
 }
 
 // ---- what a program loads ----

@@ -31,7 +31,7 @@
 #include "cases/suites.h"
 #include "runtime/context_struct.h"
 #include "select/op.h"
-#include "worker/husk_contender.h"
+#include "worker/husk_runner.h"
 
 enum { MAX_ROWS = 1024, MAX_OBJECTS = 16384, SKIPPED = 77 };
 
@@ -211,7 +211,7 @@ static bool run_form(const bench_case *c, const bench_data *data, row *r, husk_d
     snprintf(form, sizeof form, "%s:%s", r->variant->name, r->configuration);
     const bench_prepare_options options = {.form = form};
     printf("at\t%s\t%s\n", form, now_case);
-    const bench_answer answer = bench_contender_husk.prepare(&session, c, data, &options, &state, r->reason);
+    const bench_answer answer = bench_runner_husk.prepare(&session, c, data, &options, &state, r->reason);
     if (answer == BENCH_ERROR || answer == BENCH_LOST)
         stop(c->canonical, r->reason);
     if (answer != BENCH_OK)
@@ -219,7 +219,7 @@ static bool run_form(const bench_case *c, const bench_data *data, row *r, husk_d
     bench_husk_job *job = bench_husk_job_of(state);
     const bool narrowed = dtype != HUSK_F32 && c->dtype == HUSK_F32;
     const bool ran = narrowed ? enqueue_narrowed(job, r, dtype) : enqueue(job, r) == HUSK_OK;
-    bench_contender_husk.release(state);
+    bench_runner_husk.release(state);
     return ran;
 }
 

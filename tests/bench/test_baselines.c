@@ -17,9 +17,9 @@
 #include "cases/size.h"
 #include "cases/verdict.h"
 #include "ref/conv/conv.h"
-#include "run/contenders.h"
+#include "run/runners.h"
 #include "support/main.h"
-#include "worker/contender.h"
+#include "worker/runner.h"
 #ifdef HUSK_WITH_ONEDNN
 #include "baseline/onednn_conv_shared.h"
 #include "baseline_ops.h"
@@ -171,15 +171,15 @@ typedef struct prepared {
     bench_details details;
 } prepared;
 
-static void release(const bench_contender *k, prepared *p)
+static void release(const bench_runner *k, prepared *p)
 {
     k->release(p->state);
     bench_output_free(&p->output);
     bench_data_free(&p->c, &p->data);
 }
 
-static bool prepare_with(const bench_contender *k, void *session, const char *line,
-                         const bench_prepare_options *options, prepared *p)
+static bool prepare_with(const bench_runner *k, void *session, const char *line, const bench_prepare_options *options,
+                         prepared *p)
 {
     char reason[BENCH_REASON_TEXT] = "";
     memset(p, 0, sizeof *p);
@@ -198,22 +198,20 @@ static bool prepare_with(const bench_contender *k, void *session, const char *li
     return true;
 }
 
-// False: the contender does not support the case in this form.
-static bool prepare(const bench_contender *k, void *session, const char *line, const char *form, int copies,
-                    prepared *p)
+// False: the runner does not support the case in this form.
+static bool prepare(const bench_runner *k, void *session, const char *line, const char *form, int copies, prepared *p)
 {
     const bench_prepare_options options = {.form = form, .copies = copies};
     return prepare_with(k, session, line, &options, p);
 }
 
-static bool prepare_as_before(const bench_contender *k, void *session, const char *line, const char *before,
-                              prepared *p)
+static bool prepare_as_before(const bench_runner *k, void *session, const char *line, const char *before, prepared *p)
 {
     const bench_prepare_options options = {.as_before = before};
     return prepare_with(k, session, line, &options, p);
 }
 
-static void do_ok(bench_answer answer, const bench_contender *k, const char *line, const char *reason)
+static void do_ok(bench_answer answer, const bench_runner *k, const char *line, const char *reason)
 {
     ck_assert_msg(answer == BENCH_OK, "%s, %s: %s", k->name, line, reason);
 }
@@ -269,7 +267,7 @@ static void spoil(const bench_array *y, unsigned char was[8])
 }
 
 // Whatever is no y has been made NaN by reset, though choosing among ways has run the case already.
-static void check_blank(const bench_contender *k, const char *line, const bench_output *output)
+static void check_blank(const bench_runner *k, const char *line, const bench_output *output)
 {
     const bench_array *arrays[2 + BENCH_GRADIENTS] = {&output->h_n, &output->c_n};
     for (int i = 0; i < BENCH_GRADIENTS; i++)
@@ -283,7 +281,7 @@ static void check_blank(const bench_contender *k, const char *line, const bench_
  * Before the first run the output must be seen to be wrong (it is the poison that reset left, or C as it
  * was), after it right, and wrong again when one element is spoiled.
  */
-static void check_case(const bench_contender *k, const char *line, prepared *p)
+static void check_case(const bench_runner *k, const char *line, prepared *p)
 {
     char reason[BENCH_REASON_TEXT] = "";
     do_ok(k->reset(p->state, reason), k, line, reason);
@@ -308,7 +306,7 @@ static void check_case(const bench_contender *k, const char *line, prepared *p)
 
 static long checked;
 
-static bool check_form(const bench_contender *k, void *session, const char *line, const char *form)
+static bool check_form(const bench_runner *k, void *session, const char *line, const char *form)
 {
     prepared p;
     if (!prepare(k, session, line, form, 1, &p))
@@ -331,14 +329,14 @@ static const onednn_way *onednn_ways(const bench_case *c)
 }
 #endif
 
-// Every way the contender has for the case; false: none.
-static bool check_all_ways(const bench_contender *k, void *session, const char *line)
+// Every way the runner has for the case; false: none.
+static bool check_all_ways(const bench_runner *k, void *session, const char *line)
 {
     bool any = check_form(k, session, line, NULL);
 #ifdef HUSK_WITH_ONEDNN
     bench_case c;
     char reason[BENCH_REASON_TEXT] = "";
-    if (k != &bench_contender_onednn || !bench_case_parse(line, &c, reason))
+    if (k != &bench_runner_onednn || !bench_case_parse(line, &c, reason))
         return any;
     for (const onednn_way *way = onednn_ways(&c); way && way->name; way++) {
         if (way->applies(&c, way->flags))
@@ -348,7 +346,7 @@ static bool check_all_ways(const bench_contender *k, void *session, const char *
     return any;
 }
 
-static void *open_session(const bench_contender *k)
+static void *open_session(const bench_runner *k)
 {
     const bench_open_options options = {.threads = 2};
     char reason[BENCH_REASON_TEXT] = "", version[256] = "";
@@ -367,7 +365,7 @@ static bool is_known(const char *line)
     return bench_op_find(name) != NULL;
 }
 
-static void check_list(const bench_contender *k, const char *const *list, size_t count, long at_least)
+static void check_list(const bench_runner *k, const char *const *list, size_t count, long at_least)
 {
     void *session = open_session(k);
     long supported = 0;
@@ -383,20 +381,20 @@ static void check_list(const bench_contender *k, const char *const *list, size_t
 
 START_TEST(reference_agrees_with_itself)
 {
-    check_list(&bench_contender_ref, LIST(cases), 50);
+    check_list(&bench_runner_ref, LIST(cases), 50);
 }
 END_TEST
 
 #ifdef HUSK_WITH_BLAS
 START_TEST(blas_multiplies)
 {
-    check_list(&bench_contender_blas, LIST(cases), 18);
+    check_list(&bench_runner_blas, LIST(cases), 18);
 }
 END_TEST
 
 START_TEST(blas_does_vectors_both_ways)
 {
-    const bench_contender *k = &bench_contender_blas;
+    const bench_runner *k = &bench_runner_blas;
     void *session = open_session(k);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         if (!strncmp(cases[i], "gemm m=1 ", 9) || !strncmp(cases[i], "gemm m=70 n=1 ", 14)) {
@@ -419,14 +417,14 @@ END_TEST
 #ifdef HUSK_WITH_CLBLAST
 START_TEST(clblast_multiplies)
 {
-    check_list(&bench_contender_clblast, LIST(clblast_cases), 5);
+    check_list(&bench_runner_clblast, LIST(clblast_cases), 5);
 }
 END_TEST
 
 // So that it is known whether it is the one that Husk is measured on.
 START_TEST(clblast_names_its_device)
 {
-    const bench_contender *c = &bench_contender_clblast;
+    const bench_runner *c = &bench_runner_clblast;
     char reason[BENCH_REASON_TEXT] = "", version[256];
     void *session = NULL;
     ck_assert_msg(c->open(&(bench_open_options){.threads = 1}, &session, reason) == BENCH_OK, "%s", reason);
@@ -445,7 +443,7 @@ END_TEST
 #ifdef HUSK_WITH_ONEDNN
 START_TEST(onednn_does_every_operator_in_every_way)
 {
-    check_list(&bench_contender_onednn, LIST(cases), 50);
+    check_list(&bench_runner_onednn, LIST(cases), 50);
 }
 END_TEST
 
@@ -457,13 +455,13 @@ START_TEST(onednn_refuses_what_it_lacks)
         "pool kind=max c=5 h=8 w=8 r=2 s=2 indices=1",
         "gemm m=4 n=5 k=0",
     };
-    void *session = open_session(&bench_contender_onednn);
+    void *session = open_session(&bench_runner_onednn);
     prepared p;
     for (size_t i = 0; i < sizeof lacking / sizeof *lacking; i++)
-        ck_assert_msg(!is_known(lacking[i]) || !prepare(&bench_contender_onednn, session, lacking[i], NULL, 1, &p),
-                      "%s", lacking[i]);
-    ck_assert(!prepare(&bench_contender_onednn, session, "gemm m=4 n=5 k=6", "no such form", 1, &p));
-    bench_contender_onednn.close(session);
+        ck_assert_msg(!is_known(lacking[i]) || !prepare(&bench_runner_onednn, session, lacking[i], NULL, 1, &p), "%s",
+                      lacking[i]);
+    ck_assert(!prepare(&bench_runner_onednn, session, "gemm m=4 n=5 k=6", "no such form", 1, &p));
+    bench_runner_onednn.close(session);
 }
 END_TEST
 
@@ -472,7 +470,7 @@ START_TEST(onednn_chooses_as_before)
 {
     static const char *const lines[] = {"gemm m=48 n=32 k=64 bias=1 act=relu", "gemm m=33 n=17 k=29",
                                         "conv c=32 h=12 w=12 k=32 r=3 s=3 pad=1", "pool c=16 h=16 w=16 r=2 s=2"};
-    void *session = open_session(&bench_contender_onednn);
+    void *session = open_session(&bench_runner_onednn);
     int others = 0;
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         bench_case c;
@@ -480,21 +478,21 @@ START_TEST(onednn_chooses_as_before)
         ck_assert(bench_case_parse(lines[i], &c, reason));
         for (const onednn_way *way = onednn_ways(&c); way->name; way++) {
             prepared p, again;
-            if (!way->applies(&c, way->flags) || !prepare(&bench_contender_onednn, session, lines[i], way->name, 1, &p))
+            if (!way->applies(&c, way->flags) || !prepare(&bench_runner_onednn, session, lines[i], way->name, 1, &p))
                 continue;
-            ck_assert_msg(prepare_as_before(&bench_contender_onednn, session, lines[i], p.details.variant, &again),
+            ck_assert_msg(prepare_as_before(&bench_runner_onednn, session, lines[i], p.details.variant, &again),
                           "%s: %s", lines[i], p.details.variant);
             ck_assert_str_eq(again.details.variant, p.details.variant);
             others += first[0] && strcmp(first, p.details.variant);
             snprintf(first, sizeof first, "%s", p.details.variant);
-            release(&bench_contender_onednn, &again);
-            release(&bench_contender_onednn, &p);
+            release(&bench_runner_onednn, &again);
+            release(&bench_runner_onednn, &p);
         }
         prepared p;
-        ck_assert(!prepare_as_before(&bench_contender_onednn, session, lines[i], "no such way", &p));
+        ck_assert(!prepare_as_before(&bench_runner_onednn, session, lines[i], "no such way", &p));
     }
     ck_assert_int_ge(others, 4);
-    bench_contender_onednn.close(session);
+    bench_runner_onednn.close(session);
 }
 END_TEST
 
@@ -505,19 +503,19 @@ START_TEST(onednn_may_err_as_the_precision_says)
                                            {"gemm m=33 n=17 k=29", "inner product"},
                                            {"gemm m=31 n=45 k=16 dir=bwd", "two matmuls"},
                                            {"conv c=32 h=12 w=12 k=32 r=1 s=1", "convolution, own layouts"}};
-    void *session = open_session(&bench_contender_onednn);
+    void *session = open_session(&bench_runner_onednn);
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         char medium[BENCH_CASE_TEXT];
         prepared p;
-        ck_assert(prepare(&bench_contender_onednn, session, lines[i][0], lines[i][1], 1, &p));
+        ck_assert(prepare(&bench_runner_onednn, session, lines[i][0], lines[i][1], 1, &p));
         ck_assert_msg(p.details.error_factor <= 0, "%s", lines[i][0]);
-        release(&bench_contender_onednn, &p);
+        release(&bench_runner_onednn, &p);
         snprintf(medium, sizeof medium, "%s precision=medium", lines[i][0]);
-        ck_assert(prepare(&bench_contender_onednn, session, medium, lines[i][1], 1, &p));
+        ck_assert(prepare(&bench_runner_onednn, session, medium, lines[i][1], 1, &p));
         ck_assert_msg(p.details.error_factor > 0x1p17, "%s", medium);
-        release(&bench_contender_onednn, &p);
+        release(&bench_runner_onednn, &p);
     }
-    bench_contender_onednn.close(session);
+    bench_runner_onednn.close(session);
 }
 END_TEST
 
@@ -526,23 +524,23 @@ START_TEST(onednn_adds_up_a_bias_in_f32)
 {
     static const char *const lines[] = {"gemm m=512 n=64 k=32 bias=1 precision=medium dir=bwd",
                                         "gemm m=64 n=512 k=32 bias=col precision=medium dir=bwd"};
-    void *session = open_session(&bench_contender_onednn);
+    void *session = open_session(&bench_runner_onednn);
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         char reason[BENCH_REASON_TEXT] = "";
         prepared p;
-        ck_assert(prepare(&bench_contender_onednn, session, lines[i], "two matmuls", 1, &p));
-        do_ok(bench_contender_onednn.reset(p.state, reason), &bench_contender_onednn, lines[i], reason);
-        do_ok(bench_contender_onednn.run(p.state, reason), &bench_contender_onednn, lines[i], reason);
-        do_ok(bench_contender_onednn.read(p.state, &p.output, reason), &bench_contender_onednn, lines[i], reason);
+        ck_assert(prepare(&bench_runner_onednn, session, lines[i], "two matmuls", 1, &p));
+        do_ok(bench_runner_onednn.reset(p.state, reason), &bench_runner_onednn, lines[i], reason);
+        do_ok(bench_runner_onednn.run(p.state, reason), &bench_runner_onednn, lines[i], reason);
+        do_ok(bench_runner_onednn.read(p.state, &p.output, reason), &bench_runner_onednn, lines[i], reason);
         bench_verdict verdict = verify(&p);
         ck_assert_msg(verdict.pass, "%s: %s", lines[i], verdict.text);
         float *bias = p.output.gradients[1].data;
         bias[3] += 0.01f * (fabsf(bias[3]) + 1);
         verdict = verify(&p);
         ck_assert_msg(!verdict.pass, "%s: a wrong bias was not seen", lines[i]);
-        release(&bench_contender_onednn, &p);
+        release(&bench_runner_onednn, &p);
     }
-    bench_contender_onednn.close(session);
+    bench_runner_onednn.close(session);
 }
 END_TEST
 
@@ -587,16 +585,16 @@ START_TEST(onednn_has_two_forms_where_winograd_applies)
 {
     bench_case c;
     char reason[BENCH_REASON_TEXT] = "";
-    void *session = open_session(&bench_contender_onednn);
+    void *session = open_session(&bench_runner_onednn);
     ck_assert(bench_case_parse("conv c=8 h=9 w=9 k=8 r=3 s=3 pad=1", &c, reason)); // the highest precision has none
-    ck_assert_ptr_null(bench_contender_onednn.form(session, &c, 0));
+    ck_assert_ptr_null(bench_runner_onednn.form(session, &c, 0));
     ck_assert(bench_case_parse("conv c=8 h=9 w=9 k=8 r=3 s=3 pad=1 precision=high", &c, reason));
-    ck_assert_str_eq(bench_contender_onednn.form(session, &c, 0), "auto");
-    ck_assert_str_eq(bench_contender_onednn.form(session, &c, 1), "winograd");
-    ck_assert_ptr_null(bench_contender_onednn.form(session, &c, 2));
+    ck_assert_str_eq(bench_runner_onednn.form(session, &c, 0), "auto");
+    ck_assert_str_eq(bench_runner_onednn.form(session, &c, 1), "winograd");
+    ck_assert_ptr_null(bench_runner_onednn.form(session, &c, 2));
     ck_assert(bench_case_parse("conv c=8 h=9 w=9 k=8 r=3 s=3 pad=1 stride=2 precision=high", &c, reason));
-    ck_assert_ptr_null(bench_contender_onednn.form(session, &c, 0));
-    bench_contender_onednn.close(session);
+    ck_assert_ptr_null(bench_runner_onednn.form(session, &c, 0));
+    bench_runner_onednn.close(session);
 }
 END_TEST
 #endif
@@ -604,8 +602,8 @@ END_TEST
 START_TEST(generated_cases)
 {
     const int64_t most = test_is_long() ? INT64_MAX : 16;
-    for (size_t i = 0; bench_contender_get(i); i++) {
-        const bench_contender *k = bench_contender_get(i);
+    for (size_t i = 0; bench_runner_get(i); i++) {
+        const bench_runner *k = bench_runner_get(i);
         if (!strcmp(k->name, "husk") || !strcmp(k->name, "clblast"))
             continue;
         void *session = open_session(k);
@@ -625,8 +623,8 @@ END_TEST
 // Three sets of operands, rotated: whichever ran last is the one that is read.
 START_TEST(copies_are_rotated)
 {
-    for (size_t i = 0; bench_contender_get(i); i++) {
-        const bench_contender *k = bench_contender_get(i);
+    for (size_t i = 0; bench_runner_get(i); i++) {
+        const bench_runner *k = bench_runner_get(i);
         if (!strcmp(k->name, "husk"))
             continue;
         void *session = open_session(k);
@@ -661,10 +659,10 @@ static void sleep_ms(long ms)
 }
 
 // Threads that spin would take the cores from whoever is measured next.
-START_TEST(idle_contenders_use_no_cpu)
+START_TEST(idle_runners_use_no_cpu)
 {
-    for (size_t i = 0; bench_contender_get(i); i++) {
-        const bench_contender *k = bench_contender_get(i);
+    for (size_t i = 0; bench_runner_get(i); i++) {
+        const bench_runner *k = bench_runner_get(i);
         if (!strcmp(k->name, "husk"))
             continue;
         void *session = open_session(k);
@@ -708,7 +706,7 @@ int main(void)
 #endif
     tcase_add_test(tests, generated_cases);
     tcase_add_test(tests, copies_are_rotated);
-    tcase_add_test(tests, idle_contenders_use_no_cpu);
+    tcase_add_test(tests, idle_runners_use_no_cpu);
     Suite *suite = suite_create("baselines");
     suite_add_tcase(suite, tests);
     return test_main(suite);

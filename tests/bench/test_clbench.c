@@ -11,7 +11,7 @@
 #include <jansson.h>
 
 #include "record/result_file.h"
-#include "run/contenders.h"
+#include "run/runners.h"
 #include "support/main.h"
 #include "support/wrong_kernels.h"
 
@@ -200,7 +200,7 @@ START_TEST(what_stdout_has_is_kept)
     fclose(file);
     close(descriptor);
     unlink(path);
-    const char *csv = strstr(text, "case,contender,form"), *json = strstr(text, "\"schema\": \"clbench/1\"");
+    const char *csv = strstr(text, "case,runner,form"), *json = strstr(text, "\"schema\": \"clbench/2\"");
     ck_assert_msg(!strncmp(text, "before\n", 7), "%.2000s", text);
     ck_assert_msg(csv && json && json < csv, "%.2000s", text);
 }
@@ -287,7 +287,7 @@ static json_t *run_json(const char *arguments)
     ck_assert_msg(bench_schema_names_all(schema, document, &fault), "%s: %s", fault.place, fault.rule);
     json_decref(schema);
     snprintf(command, sizeof command, "sh '%s' '%s' %s", HUSK_TESTS_DIR "/tools/check_schema.sh",
-             HUSK_SOURCE_DIR "/bench/schema/clbench-1.schema.json", path);
+             HUSK_SOURCE_DIR "/bench/schema/clbench-2.schema.json", path);
     ck_assert_msg(system(command) == 0, "%s", command);
     unlink(path);
     return document;
@@ -316,15 +316,15 @@ START_TEST(a_run_writes_the_documented_json)
                                        "timer",  "results",      "summary", "memory"};
     static const char *const times[] = {"median_ns", "ci_low_ns", "ci_high_ns", "min_ns", "q1_ns", "q3_ns", "n"};
     char arguments[200];
-    const char *rivals = bench_contender_find("onednn") ? "onednn,ref" : "ref";
-    if (!bench_contender_find("ref")) // built without baselines
+    const char *rivals = bench_runner_find("onednn") ? "onednn,ref" : "ref";
+    if (!bench_runner_find("ref")) // built without baselines
         return;
     snprintf(arguments, sizeof arguments, "run --quick --baseline %s gemm m=40 n=30 k=20 softmax outer=4 axis=50",
              rivals);
     json_t *document = run_json(arguments);
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         ck_assert_msg(json_object_get(document, keys[i]) != NULL, "%s is missing", keys[i]);
-    ck_assert_str_eq(string_of(document, "schema"), "clbench/1");
+    ck_assert_str_eq(string_of(document, "schema"), "clbench/2");
     const json_t *rows = json_object_get(document, "results");
     ck_assert_uint_eq(json_array_size(rows), 2);
     for (size_t i = 0; i < 2; i++) {
@@ -337,7 +337,7 @@ START_TEST(a_run_writes_the_documented_json)
         ck_assert_uint_eq(json_array_size(json_object_get(time, "samples_ns")),
                           (size_t)json_integer_value(json_object_get(time, "n")));
         ck_assert(has_baseline(row, "ref"));
-        if (bench_contender_find("onednn"))
+        if (bench_runner_find("onednn"))
             ck_assert(has_baseline(row, "onednn"));
     }
     const json_t *means = json_object_get(json_object_get(document, "summary"), "geomean_speedup");

@@ -208,7 +208,7 @@ START_TEST(mistakes_are_refused_with_the_nearest_spelling)
 END_TEST
 
 // Everything that takes -d takes "all"; who looks at every device anyway has then nothing to choose.
-START_TEST(all_devices_are_a_wish_of_every_command_with_devices)
+START_TEST(all_devices_are_a_preference_of_every_command_with_devices)
 {
     static const char *const commands[] = {"", "run", "verify", "tune", "overhead", "devices", "doctor"};
     const bench_cli_option *o;
@@ -402,7 +402,7 @@ int main(void)
     tcase_add_test(tests, a_budget_is_explained_as_the_command_takes_it);
     tcase_add_test(tests, an_operator_alone_is_run);
     tcase_add_test(tests, mistakes_are_refused_with_the_nearest_spelling);
-    tcase_add_test(tests, all_devices_are_a_wish_of_every_command_with_devices);
+    tcase_add_test(tests, all_devices_are_a_preference_of_every_command_with_devices);
     tcase_add_test(tests, words_become_cases);
     tcase_add_test(tests, every_suite_parses_and_is_canonical);
     tcase_add_test(tests, networks_are_whole);

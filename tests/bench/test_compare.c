@@ -144,7 +144,7 @@ static json_t *run_of(const plan *p)
         json_array_append_new(rows, row_of(2 * i + 1, name, "conv", 2e5 * (i + 1) * p->conv, p));
     }
     json_t *document = json_pack("{s:s, s:s, s:s, s:{s:s, s:i}, s:{s:s, s:s, s:s, s:{s:i}}, s:{s:s}, s:o, s:{}}",
-                                 "schema", "clbench/1", "husk_version", "0", "started", "2026-01-02T03:04:05Z", "host",
+                                 "schema", "clbench/2", "husk_version", "0", "started", "2026-01-02T03:04:05Z", "host",
                                  "cpu", "c", "cores", 2, "device", "platform", "p", "name", "device", "driver", "1",
                                  "traits", "compute_units", 2, "timer", "source", "wall", "results", rows, "summary");
     ck_assert_msg(bench_result_check(document, "made", reason), "%s", reason);
@@ -662,7 +662,7 @@ static void expect(const char *arguments, int code, const char *part)
 // It is what bench/schema says, without anything that the schema does not name; and a wrong one is not.
 static void check_schema(const char *name)
 {
-    static const char file[] = HUSK_SOURCE_DIR "/bench/schema/clbench-compare-1.schema.json";
+    static const char file[] = HUSK_SOURCE_DIR "/bench/schema/clbench-compare-2.schema.json";
     char path[200], command[600];
     bench_fault fault = {0};
     snprintf(path, sizeof path, "%s/%s", folder, name);
@@ -730,7 +730,7 @@ START_TEST(the_command_says_it_and_leaves_with_it)
     char path[200];
     snprintf(path, sizeof path, "%s/c.json", folder);
     json_t *document = json_load_file(path, 0, NULL);
-    ck_assert_str_eq(bench_text_of(document, "schema"), "clbench-compare/1");
+    ck_assert_str_eq(bench_text_of(document, "schema"), "clbench-compare/2");
     ck_assert_int_eq(json_integer_value(json_object_get(document, "code")), 4);
     ck_assert_str_eq(bench_text_of(json_array_get(json_object_get(document, "ops"), 0), "change"), "slower");
     ck_assert_uint_eq(json_array_size(json_object_get(document, "results")), 8);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // ctest: timeout=300
 // clbench doctor on machines that are laid out below a folder (doctor_machine.h): each finding about drivers,
-// variables, loaders, wishes and the host is planted, and found, and a healthy machine has none. Nothing is computed
-// here; test_doctor_gpu.c has GPUs without a device, test_doctor_device.c what a device can do wrong.
+// variables, loaders, preferences and the host is planted, and found, and a healthy machine has none. Nothing is
+// computed here; test_doctor_gpu.c has GPUs without a device, test_doctor_device.c what a device can do wrong.
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -173,7 +173,7 @@ END_TEST
 
 // ---- which devices are meant ----
 
-START_TEST(a_wish_that_fits_nothing_is_no_device)
+START_TEST(a_preference_that_fits_nothing_is_no_device)
 {
     machine_examine(6, "-d nosuch");
     doctor_expect("problem", "no_such_device", "-d nosuch fits no device", "0:0 (Fake GPU)");
@@ -414,7 +414,7 @@ int main(void)
         a_driver_without_a_device_is_noted,
         the_same_card_twice_and_one_that_is_away,
         two_files_for_one_library_are_noted,
-        a_wish_that_fits_nothing_is_no_device,
+        a_preference_that_fits_nothing_is_no_device,
         of_several_devices_those_are_told_that_are_meant,
         a_variable_that_fits_nothing_is_a_problem,
         variables_that_point_nowhere_are_said,

@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "run/contenders.h"
+#include "run/runners.h"
 
 #ifndef HUSK_CLBENCH
 #error "HUSK_CLBENCH is the path of clbench; bench/CMakeLists.txt defines it"
@@ -74,7 +74,7 @@ START_TEST(run_names_cases_devices_baselines_and_time)
     expect_said("against no baseline\n  gemm m=64 n=64 k=64\n  gemm m=128 n=64 k=64\n  gemm m=256 n=64 k=64\n");
     expect_said("It would take about ");
     expect_said("Nothing was run.");
-    const bool has_ref = bench_contender_find("ref") != NULL; // built with baselines
+    const bool has_ref = bench_runner_find("ref") != NULL; // built with baselines
     expect(has_ref ? "run gemm m=1 n=1 k=1 -n --baseline ref --variant all --rounds 3"
                    : "run gemm m=1 n=1 k=1 -n --baseline none --variant all --rounds 3",
            0);

@@ -13,7 +13,7 @@
 #include "cases/suite.h"
 #include "cases/suites.h"
 #include "support/support.h"
-#include "worker/husk_contender.h"
+#include "worker/husk_runner.h"
 #include "worker/tuning.h"
 
 // ---- programs that are built ahead ----
@@ -180,15 +180,15 @@ static bool key_of(bench_husk_session *session, const bench_case *c, husk_tuning
     void *state;
     husk_error error;
     ck_assert_msg(bench_data_make(c, &data, reason), "%s: %s", c->canonical, reason);
-    const bench_answer answer = bench_contender_husk.prepare(session, c, &data, &options, &state, reason);
+    const bench_answer answer = bench_runner_husk.prepare(session, c, &data, &options, &state, reason);
     ck_assert_msg(answer == BENCH_OK || answer == BENCH_UNSUPPORTED, "%s: %s", c->canonical, reason);
     if (answer == BENCH_OK) {
         const bench_husk_job *job = bench_husk_job_of(state);
-        ck_assert_msg(bench_contender_husk.run(state, reason) == BENCH_OK, "%s: %s", c->canonical, reason);
+        ck_assert_msg(bench_runner_husk.run(state, reason) == BENCH_OK, "%s: %s", c->canonical, reason);
         const husk_plan *plan = job->plan ? job->plan : husk_queue_plan(job->queue);
         test_ok_error(husk_tuning_key_get(job->context, plan, key, &error), &error);
         expect_told(session, c, key);
-        bench_contender_husk.release(state);
+        bench_runner_husk.release(state);
     }
     bench_data_free(c, &data);
     return answer == BENCH_OK;
@@ -208,7 +208,7 @@ START_TEST(a_key_is_a_problems_own)
     void *opened = NULL;
     const bench_open_options open = {.device = NULL};
     ck_assert_msg(bench_suite_load("smoke", &suite, reason), "%s", reason);
-    ck_assert_msg(bench_contender_husk.open(&open, &opened, reason) == BENCH_OK, "%s", reason);
+    ck_assert_msg(bench_runner_husk.open(&open, &opened, reason) == BENCH_OK, "%s", reason);
     known *all = calloc(suite.count, sizeof *all);
     size_t count = 0;
     ck_assert_ptr_nonnull(all);
@@ -238,7 +238,7 @@ START_TEST(a_key_is_a_problems_own)
     ck_assert_uint_gt(count, 100);
     free(all);
     bench_suite_free(&suite);
-    bench_contender_husk.close(opened);
+    bench_runner_husk.close(opened);
 }
 END_TEST
 
@@ -272,20 +272,19 @@ static bool expect_found(bench_husk_session *session, const bench_case *c)
     uint64_t plans = 0;
     int count = 0;
     ck_assert_msg(bench_data_make(c, &data, reason), "%s: %s", c->canonical, reason);
-    while (count < TIMES &&
-           bench_contender_husk.prepare(session, c, &data, &options, &states[count], reason) == BENCH_OK)
+    while (count < TIMES && bench_runner_husk.prepare(session, c, &data, &options, &states[count], reason) == BENCH_OK)
         count++;
     ck_assert_msg(count == 0 || count == TIMES, "%s: %s", c->canonical, reason);
     for (int i = 0; i < count; i++) {
         const bench_husk_job *job = bench_husk_job_of(states[i]);
         soil_stack(soils[i]);
-        ck_assert_msg(bench_contender_husk.run(states[i], reason) == BENCH_OK, "%s: %s", c->canonical, reason);
+        ck_assert_msg(bench_runner_husk.run(states[i], reason) == BENCH_OK, "%s: %s", c->canonical, reason);
         ck_assert_msg(i == 0 || plans_of(job->context) == plans, "%s: a call that was made before has found no plan",
                       c->canonical);
         plans = plans_of(job->context);
     }
     for (int i = 0; i < count; i++)
-        bench_contender_husk.release(states[i]);
+        bench_runner_husk.release(states[i]);
     bench_data_free(c, &data);
     return count > 0;
 }
@@ -298,12 +297,12 @@ START_TEST(a_call_made_again_finds_its_plan)
     const bench_open_options open = {.device = NULL};
     size_t count = 0;
     ck_assert_msg(bench_suite_load("smoke", &suite, reason), "%s", reason);
-    ck_assert_msg(bench_contender_husk.open(&open, &opened, reason) == BENCH_OK, "%s", reason);
+    ck_assert_msg(bench_runner_husk.open(&open, &opened, reason) == BENCH_OK, "%s", reason);
     for (size_t i = 0; i < suite.count; i++)
         count += expect_found(opened, &suite.entries[i].c);
     ck_assert_uint_gt(count, 100);
     bench_suite_free(&suite);
-    bench_contender_husk.close(opened);
+    bench_runner_husk.close(opened);
 }
 END_TEST
 

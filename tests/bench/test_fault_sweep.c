@@ -18,7 +18,7 @@
 #include "support/faults/fault_layer.h"
 #include "support/faults/fault_memory.h"
 #include "support/support.h"
-#include "worker/husk_contender.h"
+#include "worker/husk_runner.h"
 
 // ---- what fails ----
 
@@ -74,7 +74,7 @@ static tally cold, warm;
 
 static void close_session(subject *s)
 {
-    bench_contender_husk.close(s->session);
+    bench_runner_husk.close(s->session);
     s->session = NULL;
     ck_assert_msg(fault_objects() == s->objects, "%s: %ld OpenCL objects are left", s->text,
                   fault_objects() - s->objects);
@@ -93,9 +93,9 @@ static bool begin(subject *s)
     void *session = NULL;
     const bench_open_options open = {.device = NULL};
     const bench_prepare_options options = {.form = s->form};
-    ck_assert_msg(bench_contender_husk.open(&open, &session, reason) == BENCH_OK, "%s", reason);
+    ck_assert_msg(bench_runner_husk.open(&open, &session, reason) == BENCH_OK, "%s", reason);
     s->session = session;
-    const bench_answer answer = bench_contender_husk.prepare(session, &s->c, &s->data, &options, &s->state, reason);
+    const bench_answer answer = bench_runner_husk.prepare(session, &s->c, &s->data, &options, &s->state, reason);
     ck_assert_msg(answer == BENCH_OK || answer == BENCH_UNSUPPORTED, "%s: %s", s->text, reason);
     if (answer != BENCH_OK)
         close_session(s);
@@ -104,7 +104,7 @@ static bool begin(subject *s)
 
 static void end(subject *s)
 {
-    bench_contender_husk.release(s->state);
+    bench_runner_husk.release(s->state);
     s->state = NULL;
     close_session(s);
 }
@@ -117,9 +117,9 @@ static void expect_present(subject *s, const char *when)
     bench_verdict verdict;
     bench_details details = {0};
     ck_assert(bench_output_make(&s->c, &s->data, &output, reason));
-    const bench_answer answer = bench_contender_husk.read(s->state, &output, reason);
+    const bench_answer answer = bench_runner_husk.read(s->state, &output, reason);
     ck_assert_msg(answer == BENCH_OK, "%s, %s: %s", s->text, when, reason);
-    bench_contender_husk.details(s->state, &details);
+    bench_runner_husk.details(s->state, &details);
     const bench_verify_options options = {
         .seed = 1, .error_factor = details.error_factor, .widening = details.widening};
     bench_verdict_begin(&verdict);
@@ -132,9 +132,9 @@ static void expect_present(subject *s, const char *when)
 static void expect_right(subject *s, const char *when)
 {
     char reason[BENCH_REASON_TEXT] = "";
-    bench_answer answer = bench_contender_husk.reset(s->state, reason);
+    bench_answer answer = bench_runner_husk.reset(s->state, reason);
     if (answer == BENCH_OK)
-        answer = bench_contender_husk.run(s->state, reason);
+        answer = bench_runner_husk.run(s->state, reason);
     ck_assert_msg(answer == BENCH_OK, "%s, %s: %s", s->text, when, reason);
     expect_present(s, when);
 }
@@ -187,10 +187,10 @@ static void expect_explained(const subject *s, const fault *f, long number, cons
 static bool plant(subject *s, const fault *f, long number, tally *t)
 {
     char reason[BENCH_REASON_TEXT] = "", when[200];
-    ck_assert_msg(bench_contender_husk.reset(s->state, reason) == BENCH_OK, "%s: %s", s->text, reason);
+    ck_assert_msg(bench_runner_husk.reset(s->state, reason) == BENCH_OK, "%s: %s", s->text, reason);
     forget_error(s);
     arm(f, number);
-    const bench_answer answer = bench_contender_husk.run(s->state, reason);
+    const bench_answer answer = bench_runner_husk.run(s->state, reason);
     const bool met = reached(f) >= number;
     const char *call = fault_name();
     disarm();
@@ -387,7 +387,7 @@ static bool computes(subject *s)
     char reason[BENCH_REASON_TEXT] = "";
     if (!begin(s))
         return false;
-    const bench_answer answer = bench_contender_husk.run(s->state, reason);
+    const bench_answer answer = bench_runner_husk.run(s->state, reason);
     end(s);
     ck_assert_msg(answer == BENCH_OK || answer == BENCH_UNSUPPORTED, "%s: %s", s->text, reason);
     return answer == BENCH_OK;

@@ -302,7 +302,7 @@ START_TEST(all_devices_are_measured_in_one_run)
         ck_assert_ptr_nonnull(strstr(text_of(json_array_get(rows, 1), "reproduce"), " -d 0:1"));
     }
     json_decref(document);
-    // A wish that nothing fits is said, and costs the others nothing.
+    // A preference that nothing fits is said, and costs the others nothing.
     snprintf(arguments, sizeof arguments,
              "run -d nothing-such -d 0:0 --quick --baseline none activation count=100 --json %s", path);
     expect("", "", arguments, 6);

@@ -23,7 +23,7 @@ START_TEST(a_call_costs_little_more_than_its_launches)
     char reason[BENCH_REASON_TEXT] = "";
     void *session = NULL;
     const bench_open_options options = {.threads = 1};
-    ck_assert_msg(bench_contender_husk.open(&options, &session, reason) == BENCH_OK, "%s", reason);
+    ck_assert_msg(bench_runner_husk.open(&options, &session, reason) == BENCH_OK, "%s", reason);
     double least = INFINITY;
     for (int i = 0; i < ATTEMPTS && least > BOUND_NS; i++) {
         json_t *overhead = bench_overhead_measure(session, NULL, reason);
@@ -38,7 +38,7 @@ START_TEST(a_call_costs_little_more_than_its_launches)
         least = fmin(least, bench_overhead_largest(overhead, NULL));
         json_decref(overhead);
     }
-    bench_contender_husk.close(session);
+    bench_runner_husk.close(session);
     ck_assert_double_le(least, BOUND_NS);
 }
 END_TEST

@@ -10,7 +10,7 @@
 
 #include "common/embedded.h"
 #include "support/main.h"
-#include "worker/husk_contender.h"
+#include "worker/husk_runner.h"
 #include "worker/meter.h"
 #include "worker/peaks_more.h"
 
@@ -31,7 +31,7 @@ static built build(const char *options)
     char reason[BENCH_REASON_TEXT] = "", log[4096] = "";
     void *opened = NULL;
     const bench_open_options open = {.threads = 1};
-    ck_assert_msg(bench_contender_husk.open(&open, &opened, reason) == BENCH_OK, "%s", reason);
+    ck_assert_msg(bench_runner_husk.open(&open, &opened, reason) == BENCH_OK, "%s", reason);
     built b = {.session = opened};
     b.context = husk_context_opencl(b.session->context);
     b.queue = husk_queue_opencl(b.session->queue);
@@ -49,7 +49,7 @@ static built build(const char *options)
 static void release(built *b)
 {
     clReleaseProgram(b->program);
-    bench_contender_husk.close((void *)(uintptr_t)b->session);
+    bench_runner_husk.close((void *)(uintptr_t)b->session);
 }
 
 static cl_int sum_after(cl_command_queue queue, cl_kernel kernel, cl_mem out, cl_int rounds)
@@ -160,7 +160,7 @@ START_TEST(engines_leave_no_trace_in_the_memory_of_cases)
     void *opened = NULL;
     const bench_open_options options = {.threads = 1};
     setenv("HUSK_ENGINES", "soft_amx", 1);
-    ck_assert_msg(bench_contender_husk.open(&options, &opened, reason) == BENCH_OK, "%s", reason);
+    ck_assert_msg(bench_runner_husk.open(&options, &opened, reason) == BENCH_OK, "%s", reason);
     const bench_husk_session *session = opened;
     bench_meter *meter = bench_meter_create(session->context, 0, reason);
     ck_assert_msg(meter != NULL, "%s", reason);
@@ -173,7 +173,7 @@ START_TEST(engines_leave_no_trace_in_the_memory_of_cases)
         puts("this device computes no engine: nothing was measured");
     ck_assert_uint_eq(after.peak_bytes, before.peak_bytes);
     bench_meter_release(meter);
-    bench_contender_husk.close(opened);
+    bench_runner_husk.close(opened);
     unsetenv("HUSK_ENGINES");
 }
 END_TEST

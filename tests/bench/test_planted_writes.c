@@ -14,7 +14,7 @@
 #include "support/support.h"
 #include "support/wrong_kernels.h"
 #include "verify/check.h"
-#include "worker/husk_contender.h"
+#include "worker/husk_runner.h"
 #include "worker/husk_extra.h"
 #include "worker/worker.h"
 
@@ -140,7 +140,7 @@ START_TEST(every_operator_is_there)
 }
 END_TEST
 
-static bench_check check_of(bench_contestant *husk, const planted *p)
+static bench_check check_of(bench_runner_process *husk, const planted *p)
 {
     char reason[BENCH_REASON_TEXT] = "";
     bench_case c;
@@ -154,9 +154,9 @@ static bench_check check_of(bench_contestant *husk, const planted *p)
 
 START_TEST(each_write_is_found)
 {
-    bench_contestant husk;
-    ck_assert(bench_contestant_start(&husk, "husk", NULL, 1, NULL));
-    ck_assert_msg(bench_contestant_await(&husk, 120), "%s", husk.why);
+    bench_runner_process husk;
+    ck_assert(bench_runner_process_start(&husk, "husk", NULL, 1, NULL));
+    ck_assert_msg(bench_runner_process_await(&husk, 120), "%s", husk.why);
     int missed = 0;
     for (size_t i = 0; i < PLANTS; i++) {
         bench_check check = check_of(&husk, &plants[i]);
@@ -168,7 +168,7 @@ START_TEST(each_write_is_found)
         missed += !is_found;
         bench_check_free(&check);
     }
-    bench_contestant_stop(&husk);
+    bench_runner_process_stop(&husk);
     ck_assert_msg(missed == 0, "%d of %d planted writes are not found", missed, (int)PLANTS);
 }
 END_TEST
@@ -211,7 +211,7 @@ END_TEST
 int main(int argc, char **argv)
 {
     if (argc > 1 && !strcmp(argv[1], BENCH_WORKER_ARGUMENT)) {
-        const bench_worker_options options = {.contender = &bench_contender_husk, .extra = bench_husk_extra};
+        const bench_worker_options options = {.runner = &bench_runner_husk, .extra = bench_husk_extra};
         return bench_worker_serve(&options);
     }
     Suite *suite = suite_create("planted_writes");

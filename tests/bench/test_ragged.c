@@ -13,7 +13,7 @@
 #include "cases/suites.h"
 #include "support/support.h"
 #include "verify/check.h"
-#include "worker/husk_contender.h"
+#include "worker/husk_runner.h"
 #include "worker/husk_extra.h"
 #include "worker/worker.h"
 
@@ -26,7 +26,7 @@ typedef struct tally {
 } tally;
 
 typedef struct sweep {
-    bench_contestant husk;
+    bench_runner_process husk;
     tally tallies[MOST_ROWS];
     int wrong;
 } sweep;
@@ -82,7 +82,7 @@ static void check_one(sweep *s, const bench_case *c, const char *variant, int *r
     const bench_check_options options = {.form = variant, .max_time = 120, .compile_time = 300, .seed = 1};
     bench_check_case(&s->husk, c, &options, &check);
     if (check.state == BENCH_STATE_OK)
-        *right += !json_is_true(json_object_get(check.verified, "mistrusted"));
+        *right += !json_is_true(json_object_get(check.verified, "inconclusive"));
     else if (check.state != BENCH_STATE_UNSUPPORTED) {
         fprintf(stderr, "%s, %s: %s: %s\n", c->canonical, variant ? variant : "(chosen)", bench_state_text(check.state),
                 check.reason);
@@ -113,14 +113,14 @@ static bool with_dtype(const bench_case *c, const char *dtype, bench_case *out)
 static sweep check_suite(const char *dtype)
 {
     sweep s = {.wrong = 0};
-    ck_assert(bench_contestant_start(&s.husk, "husk", NULL, 1, NULL));
-    ck_assert_msg(bench_contestant_await(&s.husk, 120), "%s", s.husk.why);
+    ck_assert(bench_runner_process_start(&s.husk, "husk", NULL, 1, NULL));
+    ck_assert_msg(bench_runner_process_await(&s.husk, 120), "%s", s.husk.why);
     for (size_t i = 0; i < suite_of_cases.count; i++) {
         bench_case c;
         if (with_dtype(&suite_of_cases.entries[i].c, dtype, &c))
             check_each_variant(&s, &c);
     }
-    bench_contestant_stop(&s.husk);
+    bench_runner_process_stop(&s.husk);
     ck_assert_msg(s.wrong == 0, "%d results are wrong, or their calls have written outside their memory", s.wrong);
     return s;
 }
@@ -170,7 +170,7 @@ END_TEST
 int main(int argc, char **argv)
 {
     if (argc > 1 && !strcmp(argv[1], BENCH_WORKER_ARGUMENT)) {
-        const bench_worker_options options = {.contender = &bench_contender_husk, .extra = bench_husk_extra};
+        const bench_worker_options options = {.runner = &bench_runner_husk, .extra = bench_husk_extra};
         return bench_worker_serve(&options);
     }
     Suite *suite = suite_create("ragged");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// ctest: timeout=240 processors=1 with=fake_contender
+// ctest: timeout=240 processors=1 with=fake_runner
 // Runs that are ended before they are over: killed at any moment, interrupted, and gone on with. This program is
 // clbench run with a device that computes on the host, so that a run takes seconds and needs no driver.
 #include <check.h>
@@ -17,12 +17,12 @@
 #include <jansson.h>
 
 #include "cli/parse.h"
-#include "fake_contender.h"
-#include "measure/contestant.h"
+#include "fake_runner.h"
+#include "measure/runner_process.h"
 #include "system/host.h"
 #include "system/timer.h"
 #include "record/resume.h"
-#include "run/contenders.h"
+#include "run/runners.h"
 #include "run/run.h"
 #include "worker/worker.h"
 
@@ -31,7 +31,7 @@
 
 // ---- the device ----
 
-static const char *wish = "";
+static const char *preference = "";
 
 static const char *environment(const char *name, const char *otherwise)
 {
@@ -77,8 +77,8 @@ static json_t *device_extra(void *session, const char *what, json_t *request)
     (void)session;
     if (!strcmp(what, "hello"))
         return json_pack("{s:s, s:[], s:[], s:{s:s, s:s, s:s, s:s, s:{s:s, s:b, s:i}}}", "status", "HUSK_OK", "devices",
-                         "notes", "device", "platform", "Fake", "name", *wish ? wish : "Host", "driver", driver(),
-                         "version", "OpenCL 1.2", "traits", "class", "CPU", "is_cpu", 1, "compute_units",
+                         "notes", "device", "platform", "Fake", "name", *preference ? preference : "Host", "driver",
+                         driver(), "version", "OpenCL 1.2", "traits", "class", "CPU", "is_cpu", 1, "compute_units",
                          atoi(environment("FAKE_UNITS", "1")));
     if (!strcmp(what, "peaks") && *environment("FAKE_PEAKS", ""))
         return json_pack("{s:s, s:s}", "answer", "error", "reason", "busy");
@@ -648,7 +648,7 @@ END_TEST
 // Processes beside the one that is measured choose a device, too: a baseline's, and those of first calls.
 START_TEST(every_process_is_on_the_device_that_is_measured)
 {
-    if (bench_contender_find("ref")) { // built with baselines
+    if (bench_runner_find("ref")) { // built with baselines
         move_after_the_first_worker();
         ck_assert_int_eq(wait_for(start_new("--baseline", "ref")), BENCH_EXIT_OK);
         expect_said("baseline ref cannot be used: the device's driver was 1, and is 2");
@@ -965,13 +965,13 @@ int main(int argc, char **argv)
 {
     signal(SIGPIPE, SIG_IGN);
     if (argc == 5 && !strcmp(argv[1], BENCH_WORKER_ARGUMENT)) {
-        wish = argv[3];
-        const bool is_named = !strcmp(wish, "closed") || !strcmp(wish, "wrong");
-        fake_set_name(is_named ? wish : environment("FAKE_NAME", "good"));
+        preference = argv[3];
+        const bool is_named = !strcmp(preference, "closed") || !strcmp(preference, "wrong");
+        fake_set_name(is_named ? preference : environment("FAKE_NAME", "good"));
         // The cache of a first call's process is a folder of its own.
         if (*environment("FAKE_WAITS", "") == 'f' && strstr(environment("POCL_CACHE_DIR", ""), "/clbench-"))
             wait_for_ever();
-        return bench_worker_serve(&(bench_worker_options){.contender = &fake_contender, .extra = device_extra});
+        return bench_worker_serve(&(bench_worker_options){.runner = &fake_runner, .extra = device_extra});
     }
     if (argc > 1) {
         bench_options options;

@@ -37,7 +37,7 @@ static json_t *document(void)
     json_array_append_new(rows, row("gemm of no bytes", "gemm", "ok", 2e6, 1e-300, 4e4)); // no axis has such a place
     json_array_append_new(rows, row("gemm of no end", "gemm", "ok", 2e6, 1e4, 1e300));
     json_array_append_new(rows, row("gemm backwards", "gemm", "ok", -2e6, -1e4, -4e4));
-    return json_pack("{s:s, s:s, s:s, s:{s:s, s:s, s:s, s:{s:f, s:o}}, s:o}", "schema", "clbench/1", "husk_version",
+    return json_pack("{s:s, s:s, s:s, s:{s:s, s:s, s:s, s:{s:f, s:o}}, s:o}", "schema", "clbench/2", "husk_version",
                      "9", "started", "2026-01-02T03:04:05Z", "device", "name", "a <b> & \"c\"", "platform", "p",
                      "driver", "1", "peaks", "fma_gflops", 100.0, "copy", copy, "results", rows);
 }

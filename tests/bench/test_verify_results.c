@@ -24,7 +24,7 @@ static void add(const bench_case *c, const char *variant, bench_state state, con
     bench_check check = {.state = state};
     snprintf(check.reason, sizeof check.reason, "%s", reason);
     check.prepared = json_pack("{s:s, s:s}", "variant", variant ? variant : "tiled", "configuration", "8x8");
-    check.verified = ratio >= 0 ? json_pack("{s:f, s:b}", "max_ratio", ratio, "mistrusted", is_void) : NULL;
+    check.verified = ratio >= 0 ? json_pack("{s:f, s:b}", "max_ratio", ratio, "inconclusive", is_void) : NULL;
     bench_verify_results_add(&results, c, "gemm", variant, &check, 0.25);
     json_decref(check.prepared);
     json_decref(check.verified);
@@ -69,8 +69,8 @@ static void read_file(const char *path)
 
 START_TEST(json_is_what_the_schema_says)
 {
-    static const char *const verdicts[] = {"right", "wrong", "refused", "void", "timeout", "error"};
-    static const char path[] = HUSK_SOURCE_DIR "/bench/schema/clbench-verify-1.schema.json";
+    static const char *const verdicts[] = {"right", "wrong", "refused", "inconclusive", "timeout", "error"};
+    static const char path[] = HUSK_SOURCE_DIR "/bench/schema/clbench-verify-2.schema.json";
     char command[600];
     bench_fault fault = {0};
     ck_assert(bench_verify_results_json(&results, json_path));
@@ -102,7 +102,7 @@ START_TEST(junit_is_xml_that_counts)
         "<testcase classname=\"clbench.gemm\" name=\"gemm m=1 n=2 k=3 [chosen]\" time=\"0.250\"/>",
         "<failure message=\"1 of 2 outputs wrong: &quot;-0&quot; &lt; 1 &amp;  [31m?\" type=\"wrong\"/>",
         "<skipped message=\"m is too large\"/>",
-        "<skipped message=\"void\"/>",
+        "<skipped message=\"inconclusive\"/>",
         "<error message=\"no answer within 1 s\" type=\"timeout\"/>",
         "<error message=\"the driver crashed\" type=\"error\"/>",
     };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// ctest: timeout=120 processors=1 with=fake_contender
-// Worker processes, the watchdog, interleaving and verification, with contenders that misbehave on purpose.
+// ctest: timeout=120 processors=1 with=fake_runner
+// Worker processes, the watchdog, interleaving and verification, with runners that misbehave on purpose.
 // This program is its own worker: the parent starts it again with --worker, as clbench does.
 #define _GNU_SOURCE // RTLD_NEXT
 #include <check.h>
@@ -23,8 +23,8 @@
 #include "cases/suites.h"
 #include "cli/options.h"
 #include "cli/parse.h"
-#include "fake_contender.h"
-#include "measure/contestant.h"
+#include "fake_runner.h"
+#include "measure/runner_process.h"
 #include "measure/plausible.h"
 #include "measure/row.h"
 #include "system/timer.h"
@@ -101,15 +101,15 @@ int kill(pid_t pid, int number)
     return signals_are_lost ? 0 : real(pid, number);
 }
 
-static bench_contestant start_within(const char *name, double seconds)
+static bench_runner_process start_within(const char *name, double seconds)
 {
-    bench_contestant c;
-    ck_assert(bench_contestant_start(&c, name, NULL, 1, NULL));
-    ck_assert_msg(bench_contestant_await(&c, seconds), "%s", c.why);
+    bench_runner_process c;
+    ck_assert(bench_runner_process_start(&c, name, NULL, 1, NULL));
+    ck_assert_msg(bench_runner_process_await(&c, seconds), "%s", c.why);
     return c;
 }
 
-static bench_contestant start(const char *name)
+static bench_runner_process start(const char *name)
 {
     return start_within(name, 10);
 }
@@ -135,7 +135,7 @@ static bench_measure_options quick_options(void)
 
 START_TEST(a_row_is_verified_and_timed)
 {
-    bench_contestant ours = start("good"), rival = start("forms");
+    bench_runner_process ours = start("good"), rival = start("forms");
     bench_row row = make_row("activation count=1000");
     bench_measure_options options = quick_options();
     ck_assert_str_eq(ours.version, "Fake 1.0 good");
@@ -158,14 +158,14 @@ START_TEST(a_row_is_verified_and_timed)
     ck_assert_str_eq(json_string_value(json_object_get(json, "state")), "ok");
     json_decref(json);
     bench_row_free(&row);
-    bench_contestant_stop(&ours);
-    bench_contestant_stop(&rival);
+    bench_runner_process_stop(&ours);
+    bench_runner_process_stop(&rival);
 }
 END_TEST
 
 static void expect_state_of(const char *line, const char *name, bench_state state, const char *part)
 {
-    bench_contestant c = start(name);
+    bench_runner_process c = start(name);
     bench_row row = make_row(line);
     bench_measure_options options = quick_options();
     options.max_time = state == BENCH_STATE_TIMEOUT ? 1 : 20; // only a hang is waited for; sanitizers are slow
@@ -176,7 +176,7 @@ static void expect_state_of(const char *line, const char *name, bench_state stat
     ck_assert_msg(strstr(row.entrants[0].reason, part) != NULL, "%s: '%s' lacks '%s'", name, row.entrants[0].reason,
                   part);
     bench_row_free(&row);
-    bench_contestant_stop(&c);
+    bench_runner_process_stop(&c);
 }
 
 static void expect_state(const char *name, bench_state state, const char *part)
@@ -207,7 +207,7 @@ END_TEST
 // Ctrl-Z, or a laptop that sleeps: what has been answered meanwhile was in time.
 START_TEST(a_parent_that_was_stopped_takes_what_has_come)
 {
-    bench_contestant c = start("compiles"); // for 2 s
+    bench_runner_process c = start("compiles"); // for 2 s
     char reason[BENCH_REASON_TEXT] = "";
     json_t *reply, *request = json_pack("{s:s, s:s, s:i}", "do", "prepare", "case", "activation count=10", "slot", 0);
     const pid_t own = getpid(), other = fork();
@@ -221,14 +221,14 @@ START_TEST(a_parent_that_was_stopped_takes_what_has_come)
     ck_assert_msg(bench_process_call(&c.process, request, 5, &reply, reason) == BENCH_REPLY_OK, "%s", reason);
     json_decref(reply);
     ck_assert_int_eq(waitpid(other, NULL, 0), other);
-    bench_contestant_stop(&c);
+    bench_runner_process_stop(&c);
 }
 END_TEST
 
 // Making a case ready may compile for long, which is no hang: it has a time of its own.
 START_TEST(a_slow_compiler_is_no_hang)
 {
-    bench_contestant c = start("compiles");
+    bench_runner_process c = start("compiles");
     bench_row row = make_row("activation count=1000");
     bench_measure_options options = quick_options();
     options.max_time = 1;
@@ -249,7 +249,7 @@ START_TEST(a_slow_compiler_is_no_hang)
     bench_check_case(&c, &small, &own, &check);
     ck_assert_int_eq(check.state, BENCH_STATE_TIMEOUT);
     bench_check_free(&check);
-    bench_contestant_stop(&c);
+    bench_runner_process_stop(&c);
     expect_state("compiles", BENCH_STATE_TIMEOUT, "no answer within 1 s");
 }
 END_TEST
@@ -262,7 +262,7 @@ END_TEST
 
 START_TEST(a_driver_that_cannot_be_ended_does_not_hang_the_parent)
 {
-    bench_contestant c = start("hangs");
+    bench_runner_process c = start("hangs");
     const pid_t pid = c.process.pid;
     char reason[BENCH_REASON_TEXT];
     json_t *reply, *request = json_pack("{s:s, s:s, s:i}", "do", "prepare", "case", "activation count=10", "slot", 0);
@@ -273,8 +273,8 @@ START_TEST(a_driver_that_cannot_be_ended_does_not_hang_the_parent)
     ck_assert_uint_lt(bench_now_ns() - before, 30000000000u);
     ck_assert_msg(strstr(reason, "cannot be ended") != NULL, "%s", reason);
     ck_assert_int_eq(c.process.pid, 0); // forgotten: the next row gets a new one
-    ck_assert(bench_contestant_revive(&c));
-    bench_contestant_stop(&c);
+    ck_assert(bench_runner_process_revive(&c));
+    bench_runner_process_stop(&c);
     kill(pid, SIGKILL);
     ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
 }
@@ -297,7 +297,7 @@ static bool is_running(pid_t pid)
 START_TEST(what_a_worker_has_started_ends_with_it)
 {
     for (int way = 0; way < 2; way++) {
-        bench_contestant c = start("good");
+        bench_runner_process c = start("good");
         char reason[BENCH_REASON_TEXT];
         json_t *reply;
         ck_assert_int_eq(
@@ -308,7 +308,7 @@ START_TEST(what_a_worker_has_started_ends_with_it)
         ck_assert(pid > 0);
         if (way == 0)
             bench_process_kill(&c.process);
-        bench_contestant_stop(&c);
+        bench_runner_process_stop(&c);
         for (int i = 0; i < 200 && is_running(pid); i++)
             nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
         ck_assert(!is_running(pid));
@@ -319,7 +319,7 @@ END_TEST
 // A rival that cannot do the case in its first form is one nevertheless.
 START_TEST(any_form_makes_a_rival)
 {
-    bench_contestant ours = start("good"), rival = start("forms");
+    bench_runner_process ours = start("good"), rival = start("forms");
     bench_row row = make_row("activation count=1000");
     bench_measure_options options = quick_options();
     bench_row_add(&row, &ours, NULL);
@@ -336,8 +336,8 @@ START_TEST(any_form_makes_a_rival)
     ck_assert_uint_eq(json_array_size(json_object_get(json, "baselines")), 0);
     json_decref(json);
     bench_row_free(&row);
-    bench_contestant_stop(&ours);
-    bench_contestant_stop(&rival);
+    bench_runner_process_stop(&ours);
+    bench_runner_process_stop(&rival);
 }
 END_TEST
 
@@ -357,7 +357,7 @@ END_TEST
 START_TEST(integers_that_are_not_written_are_found)
 {
     const char *line = "quantized_gemm m=512 n=512 k=80 c=i32";
-    bench_contestant c = start("skips");
+    bench_runner_process c = start("skips");
     const bench_row row = make_row(line);
     bench_check check;
     const bench_check_options options = {.max_time = 20, .seed = 1};
@@ -366,7 +366,7 @@ START_TEST(integers_that_are_not_written_are_found)
     ck_assert_msg(strstr(check.reason, "2 of 262144 outputs not written, first [195, 162]") != NULL, "%s",
                   check.reason);
     bench_check_free(&check);
-    bench_contestant_stop(&c);
+    bench_runner_process_stop(&c);
     expect_state_of(line, "skips", BENCH_STATE_FAILED, "not written");
     expect_state_of(line, "good", BENCH_STATE_OK, "");
     // What is small is compared whole.
@@ -381,7 +381,7 @@ START_TEST(without_memory_nothing_is_right_or_wrong)
     static const char text[] = "there is no host memory to verify";
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         expect_state(names[i], BENCH_STATE_ERROR, text);
-    bench_contestant c = start("starves1");
+    bench_runner_process c = start("starves1");
     bench_check check;
     const bench_check_options own = {.max_time = 5, .seed = 1};
     bench_case small;
@@ -391,14 +391,14 @@ START_TEST(without_memory_nothing_is_right_or_wrong)
     ck_assert_int_eq(check.state, BENCH_STATE_ERROR);
     ck_assert_str_eq(check.reason, text);
     bench_check_free(&check);
-    bench_contestant_stop(&c);
+    bench_runner_process_stop(&c);
 }
 END_TEST
 
 // Nor does tune keep a candidate as wrong, which would be for good.
 START_TEST(a_candidate_that_could_not_be_verified_is_not_kept_as_wrong)
 {
-    bench_contestant c = start("starves1");
+    bench_runner_process c = start("starves1");
     bench_case small;
     bench_race race;
     char reason[BENCH_REASON_TEXT];
@@ -416,14 +416,14 @@ START_TEST(a_candidate_that_could_not_be_verified_is_not_kept_as_wrong)
     ck_assert(!race.problems[0].is_wrong && !race.problems[0].is_timeout);
     ck_assert_int_eq(race.result, BENCH_RACE_KEPT);
     bench_race_free(&race);
-    bench_contestant_stop(&c);
+    bench_runner_process_stop(&c);
 }
 END_TEST
 
 // A race of a command whose time leaves a compilation two seconds.
 static bench_race late_race(const char *name)
 {
-    bench_contestant c = start(name);
+    bench_runner_process c = start(name);
     bench_case small;
     bench_race race;
     char reason[BENCH_REASON_TEXT];
@@ -431,7 +431,7 @@ static bench_race late_race(const char *name)
         .seconds = 20, .seconds_left = -58, .max_time = 2, .compile_time = 50, .seed = 1};
     ck_assert(bench_case_parse("activation count=10", &small, reason));
     bench_race_run(&c, &small, &options, &race);
-    bench_contestant_stop(&c);
+    bench_runner_process_stop(&c);
     return race;
 }
 
@@ -564,7 +564,7 @@ END_TEST
 
 START_TEST(one_that_is_too_fast_is_suspect)
 {
-    bench_contestant c = start("good");
+    bench_runner_process c = start("good");
     bench_row row = make_row("activation count=1000000");
     bench_measure_options options = quick_options();
     const bench_peaks peaks = {.fma_gflops = 100, .copy = {{1e5, 2e-4}, {1e8, 2e-5}}, .copy_count = 2};
@@ -576,7 +576,7 @@ START_TEST(one_that_is_too_fast_is_suspect)
     ck_assert_ptr_nonnull(strstr(json_string_value(json_object_get(json, "reason")), "bandwidth"));
     json_decref(json);
     bench_row_free(&row);
-    bench_contestant_stop(&c);
+    bench_runner_process_stop(&c);
 }
 END_TEST
 
@@ -588,7 +588,7 @@ END_TEST
 
 START_TEST(a_crash_costs_one_row_and_the_worker_comes_back)
 {
-    bench_contestant ours = start("good"), rival = start("crashes");
+    bench_runner_process ours = start("good"), rival = start("crashes");
     bench_measure_options options = quick_options();
     for (int i = 0; i < 2; i++) {
         bench_row row = make_row(i ? "activation count=2000" : "activation count=1000");
@@ -601,38 +601,38 @@ START_TEST(a_crash_costs_one_row_and_the_worker_comes_back)
         bench_row_free(&row);
     }
     ck_assert_int_eq(rival.restarts, 1);
-    bench_contestant_stop(&ours);
-    bench_contestant_stop(&rival);
+    bench_runner_process_stop(&ours);
+    bench_runner_process_stop(&rival);
 }
 END_TEST
 
 START_TEST(one_that_cannot_open_says_why)
 {
-    bench_contestant c;
-    ck_assert(bench_contestant_start(&c, "closed", NULL, 1, NULL));
-    ck_assert(!bench_contestant_await(&c, 10));
+    bench_runner_process c;
+    ck_assert(bench_runner_process_start(&c, "closed", NULL, 1, NULL));
+    ck_assert(!bench_runner_process_await(&c, 10));
     ck_assert_str_eq(c.why, "it is closed today");
-    ck_assert(!bench_contestant_revive(&c));
-    bench_contestant_stop(&c);
+    ck_assert(!bench_runner_process_revive(&c));
+    bench_runner_process_stop(&c);
 }
 END_TEST
 
 // Who has said how long opening may take has said it of a worker that is started again, too.
 START_TEST(one_that_does_not_open_again_is_given_up)
 {
-    bench_contestant c = start_within("good", 2);
+    bench_runner_process c = start_within("good", 2);
     bench_process_kill(&c.process);
     snprintf(c.name, sizeof c.name, "sleeps");
     const uint64_t before = bench_now_ns();
-    ck_assert(!bench_contestant_revive(&c));
+    ck_assert(!bench_runner_process_revive(&c));
     ck_assert_uint_lt(bench_now_ns() - before, 30000000000u);
     ck_assert_str_eq(c.why, "no answer within 2 s while opening the device; the worker process was ended");
-    bench_contestant_stop(&c);
+    bench_runner_process_stop(&c);
 }
 END_TEST
 
 // Measured once; the next round starts a new process.
-static bench_row measure_first_round(bench_contestant *c, const bench_measure_options *options)
+static bench_row measure_first_round(bench_runner_process *c, const bench_measure_options *options)
 {
     *c = start("good");
     bench_row row = make_row("activation count=1000");
@@ -647,7 +647,7 @@ static bench_row measure_first_round(bench_contestant *c, const bench_measure_op
 START_TEST(samples_of_another_variant_are_not_mixed_in)
 {
     bench_measure_options options = quick_options();
-    bench_contestant c;
+    bench_runner_process c;
     bench_row row = measure_first_round(&c, &options);
     const size_t samples = row.entrants[0].samples.count;
     options.verify = false;
@@ -662,7 +662,7 @@ START_TEST(samples_of_another_variant_are_not_mixed_in)
     ck_assert_str_eq(row.entrants[0].reason, "its variant was plain, and is other in a later round");
     ck_assert_uint_eq(row.entrants[0].samples.count, more);
     bench_row_free(&row);
-    bench_contestant_stop(&c);
+    bench_runner_process_stop(&c);
 }
 END_TEST
 
@@ -670,7 +670,7 @@ END_TEST
 START_TEST(a_choice_of_the_first_round_is_made_again)
 {
     bench_measure_options options = quick_options();
-    bench_contestant c;
+    bench_runner_process c;
     bench_row row = measure_first_round(&c, &options);
     const size_t samples = row.entrants[0].samples.count;
     snprintf(c.name, sizeof c.name, "recalls"); // would choose another one by itself
@@ -678,29 +678,29 @@ START_TEST(a_choice_of_the_first_round_is_made_again)
     ck_assert_msg(row.entrants[0].state == BENCH_STATE_OK, "%s", row.entrants[0].reason);
     ck_assert_uint_gt(row.entrants[0].samples.count, samples);
     bench_row_free(&row);
-    bench_contestant_stop(&c);
+    bench_runner_process_stop(&c);
 }
 END_TEST
 
 START_TEST(an_exit_code_is_reported)
 {
-    bench_contestant c = start("good");
+    bench_runner_process c = start("good");
     char reason[BENCH_REASON_TEXT];
     json_t *reply;
     ck_assert_int_eq(bench_process_call(&c.process, json_pack("{s:s}", "do", "leave"), 5, &reply, reason),
                      BENCH_REPLY_DIED);
     ck_assert_ptr_nonnull(strstr(reason, "exit code 7"));
-    bench_contestant_stop(&c);
+    bench_runner_process_stop(&c);
 }
 END_TEST
 
 // The reason that a build's crash comes with, for which a worker is started.
 static void crash_build(json_t *request, char reason[BENCH_REASON_TEXT])
 {
-    bench_contestant c = start("good");
+    bench_runner_process c = start("good");
     json_t *reply;
     ck_assert_int_eq(bench_process_call(&c.process, request, 5, &reply, reason), BENCH_REPLY_DIED);
-    bench_contestant_stop(&c);
+    bench_runner_process_stop(&c);
 }
 
 // Marked is what crashes in a new process, too, before that has launched anything but the runtime's probes.
@@ -747,23 +747,23 @@ START_TEST(an_end_that_nobody_saw_is_no_crash)
     char reason[BENCH_REASON_TEXT];
     json_t *reply;
     signal(SIGCHLD, SIG_IGN);
-    bench_contestant c = start("good");
+    bench_runner_process c = start("good");
     ck_assert_int_eq(bench_process_call(&c.process, json_pack("{s:s}", "do", "leave"), 5, &reply, reason),
                      BENCH_REPLY_DIED);
     ck_assert_ptr_nonnull(strstr(reason, "exit code 7"));
-    ck_assert(bench_contestant_revive(&c));
+    ck_assert(bench_runner_process_revive(&c));
     signal(SIGCHLD, SIG_IGN);
     ck_assert_int_eq(bench_process_call(&c.process, json_pack("{s:s}", "do", "leave"), 5, &reply, reason),
                      BENCH_REPLY_DIED);
     ck_assert_str_eq(reason, "good ended the process, nobody knows how, while answering a request");
     signal(SIGCHLD, SIG_DFL);
-    bench_contestant_stop(&c);
+    bench_runner_process_stop(&c);
 }
 END_TEST
 
 START_TEST(nonsense_gets_an_answer)
 {
-    bench_contestant c = start("good");
+    bench_runner_process c = start("good");
     const char *const requests[] = {"{}", "{\"do\": \"dance\"}", "{\"do\": \"sample\", \"slot\": 3}",
                                     "{\"do\": \"prepare\", \"slot\": 99, \"case\": \"activation count=1\"}",
                                     "{\"do\": \"prepare\", \"slot\": 0, \"case\": \"activation cuont=1\"}"};
@@ -775,7 +775,7 @@ START_TEST(nonsense_gets_an_answer)
         ck_assert_int_eq(bench_state_of_reply(BENCH_REPLY_OK, reply, reason), BENCH_STATE_ERROR);
         json_decref(reply);
     }
-    bench_contestant_stop(&c);
+    bench_runner_process_stop(&c);
 }
 END_TEST
 
@@ -799,7 +799,7 @@ START_TEST(results_are_on_disk_after_every_row)
                                               i == 2 ? "suspect" : "ok", "baselines", baselines));
         json_t *read = json_load_file(path, 0, &error);
         ck_assert_msg(read != NULL, "%s", error.text);
-        ck_assert_str_eq(json_string_value(json_object_get(read, "schema")), "clbench/1");
+        ck_assert_str_eq(json_string_value(json_object_get(read, "schema")), "clbench/2");
         ck_assert_uint_eq(json_array_size(json_object_get(read, "results")), (size_t)i + 1);
         json_decref(read);
     }
@@ -925,7 +925,7 @@ END_TEST
 
 START_TEST(an_idle_worker_sleeps)
 {
-    bench_contestant c = start("good");
+    bench_runner_process c = start("good");
     char path[64], text[512] = "";
     unsigned long user[2], kernel[2];
     for (int i = 0; i < 2; i++) {
@@ -943,7 +943,7 @@ START_TEST(an_idle_worker_sleeps)
         else
             ck_assert_uint_le(user[1] + kernel[1] - user[0] - kernel[0], 1);
     }
-    bench_contestant_stop(&c);
+    bench_runner_process_stop(&c);
 }
 END_TEST
 
@@ -952,7 +952,7 @@ int main(int argc, char **argv)
     signal(SIGPIPE, SIG_IGN);
     if (argc == 5 && !strcmp(argv[1], BENCH_WORKER_ARGUMENT)) {
         fake_set_name(argv[2]);
-        return bench_worker_serve(&(bench_worker_options){.contender = &fake_contender, .extra = fake_extra});
+        return bench_worker_serve(&(bench_worker_options){.runner = &fake_runner, .extra = fake_extra});
     }
     TCase *tests = tcase_create("worker");
     tcase_set_timeout(tests, 60);

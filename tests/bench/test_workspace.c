@@ -17,7 +17,7 @@
 #include "cases/suites.h"
 #include "ref/random.h"
 #include "support/support.h"
-#include "worker/husk_contender.h"
+#include "worker/husk_runner.h"
 
 #define LEAST ((uint64_t)64 << 20)
 
@@ -153,12 +153,12 @@ static uint64_t taken_by_call(const bench_case *c, uint64_t *said)
     husk_error error = {0};
     ck_assert_msg(bench_data_make(c, &data, reason), "%s", reason);
     test_ok_error(husk_queue_create(test_context(), NULL, &session.queue, &error), &error);
-    ck_assert_msg(bench_contender_husk.prepare(&session, c, &data, &options, &state, reason) == BENCH_OK, "%s", reason);
+    ck_assert_msg(bench_runner_husk.prepare(&session, c, &data, &options, &state, reason) == BENCH_OK, "%s", reason);
     const uint64_t before = live_bytes();
-    ck_assert_msg(bench_contender_husk.run(state, reason) == BENCH_OK, "%s: %s", c->canonical, reason);
+    ck_assert_msg(bench_runner_husk.run(state, reason) == BENCH_OK, "%s: %s", c->canonical, reason);
     const uint64_t taken = live_bytes() - before; // in blocks of the pool's sizes
     *said = husk_plan_workspace(husk_queue_plan(session.queue));
-    bench_contender_husk.release(state);
+    bench_runner_husk.release(state);
     husk_queue_release(session.queue);
     bench_data_free(c, &data);
     return taken;

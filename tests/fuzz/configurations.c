@@ -6,10 +6,10 @@
 //
 // Every call that was made is a line of FILE: the operator or gradient, what came of it, the largest error over its
 // bound, and the call. A run goes on where the file ends; what is in it is not made again. Draws of which most expected
-// values are zero, and which prove nothing, are void: not counted, others take their place, and an operator that has
-// more than one of them to four fails. Nor is counted what has no output to compare (empty). An operator of which burst
-// after burst is refused, or knows nothing new, is given up, and fails. Exit status: 0 all are there and right, 1 some
-// are wrong or given up, 2 usage, 3 there is more to do, 6 no device.
+// values are zero, and which prove nothing, are inconclusive: not counted, others take their place, and an operator
+// that has more than one of them to four fails. Nor is counted what has no output to compare (empty). An operator of
+// which burst after burst is refused, or knows nothing new, is given up, and fails. Exit status: 0 all are there and
+// right, 1 some are wrong or given up, 2 usage, 3 there is more to do, 6 no device.
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -23,12 +23,12 @@
 #include "common/text.h"
 #include "system/timer.h"
 #include "random_calls.h"
-#include "worker/contender.h"
-#include "worker/husk_contender.h"
+#include "worker/runner.h"
+#include "worker/husk_runner.h"
 
-enum { BURST = 24, HOPELESS = 40, BARREN = 100, VOID_SHARE = 4, SECONDS_A_CALL = 600, MORE_TO_DO = 3 };
-typedef enum verdict { RIGHT, WRONG, VOID, REFUSED, CRASHED, EMPTY, VERDICTS } verdict;
-static const char *const verdict_texts[] = {"right", "wrong", "void", "refused", "crashed", "empty"};
+enum { BURST = 24, HOPELESS = 40, BARREN = 100, INCONCLUSIVE_SHARE = 4, SECONDS_A_CALL = 600, MORE_TO_DO = 3 };
+typedef enum verdict { RIGHT, WRONG, INCONCLUSIVE, REFUSED, CRASHED, EMPTY, VERDICTS } verdict;
+static const char *const verdict_texts[] = {"right", "wrong", "inconclusive", "refused", "crashed", "empty"};
 
 typedef struct row {
     int64_t wanted, counts[VERDICTS], cases;
@@ -149,7 +149,7 @@ static void record(run *r, const bench_case *c, const char *form, verdict what, 
     fprintf(r->file, "%s\t%s\t%.3g\t%s\t%s\t%s\n", bench_op_row(c), verdict_texts[what], result->max_ratio,
             *form ? form : "-", c->canonical, why);
     fflush(r->file);
-    if (what == WRONG || what == VOID)
+    if (what == WRONG || what == INCONCLUSIVE)
         printf("%s: clbench verify %s%s%s # %s\n", verdict_texts[what], c->canonical, *form ? " --variant " : "", form,
                why);
 }
@@ -166,7 +166,7 @@ static void make_call(run *r, const bench_case *c, const char *form)
     const verdict what = result.outcome == CALL_REFUSED ? REFUSED
                          : result.outcome == CALL_WRONG ? WRONG
                          : result.is_empty              ? EMPTY
-                         : result.mistrusted            ? VOID
+                         : result.inconclusive          ? INCONCLUSIVE
                                                         : RIGHT;
     tally(r, c, what, result.max_ratio);
     record(r, c, form, what, &result);
@@ -254,9 +254,9 @@ static void draw_and_run(run *r)
 static int print_table(const run *r)
 {
     row all = {0};
-    int64_t rows_short = 0, rows_void = 0, rows_given_up = 0;
-    printf("%-24s %8s %8s %8s %8s %8s %8s %10s\n", "operator", "wanted", "right", "cases", "wrong", "void", "refused",
-           "of bound");
+    int64_t rows_short = 0, rows_inconclusive = 0, rows_given_up = 0;
+    printf("%-24s %8s %8s %8s %8s %12s %8s %10s\n", "operator", "wanted", "right", "cases", "wrong", "inconclusive",
+           "refused", "of bound");
     for (int op = 0; op < BENCH_OP_COUNT; op++)
         for (int dir = 0; dir < BENCH_DIRECTIONS; dir++) {
             const bench_case c = {.op = (bench_op_kind)op, .dir = (bench_direction)dir};
@@ -264,25 +264,28 @@ static int print_table(const run *r)
             if (!is_wanted(r, op, dir))
                 continue;
             const bool is_done = w->counts[RIGHT] >= w->wanted;
-            printf("%-24s %8" PRId64 " %8" PRId64 " %8" PRId64 " %8" PRId64 " %8" PRId64 " %8" PRId64 " %10.3g%s\n",
+            printf("%-24s %8" PRId64 " %8" PRId64 " %8" PRId64 " %8" PRId64 " %12" PRId64 " %8" PRId64 " %10.3g%s\n",
                    bench_op_row(&c), w->wanted, w->counts[RIGHT], w->cases, w->counts[WRONG] + w->counts[CRASHED],
-                   w->counts[VOID], w->counts[REFUSED], w->max_ratio,
+                   w->counts[INCONCLUSIVE], w->counts[REFUSED], w->max_ratio,
                    is_done          ? ""
-                   : is_given_up(w) ? "  (given up: refused, void or known, burst after burst)"
+                   : is_given_up(w) ? "  (given up: refused, inconclusive or known, burst after burst)"
                                     : "  (to go on)");
             for (int i = 0; i < VERDICTS; i++)
                 all.counts[i] += w->counts[i];
             all.cases += w->cases;
             rows_short += !is_done;
             rows_given_up += is_given_up(w);
-            rows_void += is_done && w->counts[VOID] * VOID_SHARE > w->counts[RIGHT];
+            rows_inconclusive += is_done && w->counts[INCONCLUSIVE] * INCONCLUSIVE_SHARE > w->counts[RIGHT];
         }
-    printf("%" PRId64 " configurations of %" PRId64 " cases right, %" PRId64 " over the bound, 0 mistrusted among them "
+    printf("%" PRId64 " configurations of %" PRId64 " cases right, %" PRId64
+           " over the bound, 0 inconclusive among them "
            "(%" PRId64 " were, and others drawn), %" PRId64 " refused (not supported); %" PRId64
-           " operators and gradients to go, %" PRId64 " of which too much is void; %s\n",
-           all.counts[RIGHT], all.cases, all.counts[WRONG] + all.counts[CRASHED], all.counts[VOID], all.counts[REFUSED],
-           rows_short, rows_void, r->o.path);
-    return all.counts[WRONG] + all.counts[CRASHED] + rows_void + rows_given_up ? 1 : rows_short ? MORE_TO_DO : 0;
+           " operators and gradients to go, %" PRId64 " of which too much is inconclusive; %s\n",
+           all.counts[RIGHT], all.cases, all.counts[WRONG] + all.counts[CRASHED], all.counts[INCONCLUSIVE],
+           all.counts[REFUSED], rows_short, rows_inconclusive, r->o.path);
+    return all.counts[WRONG] + all.counts[CRASHED] + rows_inconclusive + rows_given_up ? 1
+           : rows_short                                                                ? MORE_TO_DO
+                                                                                       : 0;
 }
 
 // ---- the command ----
@@ -358,13 +361,13 @@ int main(int argc, char **argv)
         present_file = fileno(r.file);
         for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
             signal(signals[i], die);
-        if (bench_contender_husk.open(&open, &r.session, reason) == BENCH_OK) {
+        if (bench_runner_husk.open(&open, &r.session, reason) == BENCH_OK) {
             draw_and_run(&r);
         } else {
             fprintf(stderr, "configurations: %s\n", reason);
             code = 6;
         }
-        bench_contender_husk.close(r.session);
+        bench_runner_husk.close(r.session);
         fclose(r.file);
     }
     code = code ? code : print_table(&r);

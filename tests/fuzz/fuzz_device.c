@@ -30,11 +30,11 @@ static husk_device devices[] = {
 static husk_device_list list = {.count = sizeof devices / sizeof *devices, .devices = devices};
 
 // "2:0", in digits alone.
-static bool is_place(const char *wish)
+static bool is_place(const char *preference)
 {
-    const size_t platform = strspn(wish, "0123456789");
-    const size_t device = wish[platform] == ':' ? strspn(wish + platform + 1, "0123456789") : 0;
-    return platform && device && !wish[platform + 1 + device];
+    const size_t platform = strspn(preference, "0123456789");
+    const size_t device = preference[platform] == ':' ? strspn(preference + platform + 1, "0123456789") : 0;
+    return platform && device && !preference[platform + 1 + device];
 }
 
 static const char *without_zeros(const char *digits)
@@ -44,13 +44,14 @@ static const char *without_zeros(const char *digits)
     return digits;
 }
 
-static bool is_at(const husk_device_traits *traits, const char *wish)
+static bool is_at(const husk_device_traits *traits, const char *preference)
 {
     char platform[24], device[24];
     snprintf(platform, sizeof platform, "%u:", (unsigned)traits->platform_index);
     snprintf(device, sizeof device, "%u", (unsigned)traits->device_index);
-    wish = without_zeros(wish);
-    return !strncmp(wish, platform, strlen(platform)) && !strcmp(without_zeros(wish + strlen(platform)), device);
+    preference = without_zeros(preference);
+    return !strncmp(preference, platform, strlen(platform)) &&
+           !strcmp(without_zeros(preference + strlen(platform)), device);
 }
 
 static bool contains(const char *whole, const char *part)
@@ -61,18 +62,18 @@ static bool contains(const char *whole, const char *part)
     return !*part;
 }
 
-static bool fits(const husk_device_traits *t, const char *wish)
+static bool fits(const husk_device_traits *t, const char *preference)
 {
     const bool is_gpu = t->device_class == HUSK_DEVICE_GPU_DISCRETE || t->device_class == HUSK_DEVICE_GPU_INTEGRATED;
     if (!t->is_available)
         return false;
-    if (is_place(wish))
-        return is_at(t, wish);
-    if (!strcasecmp(wish, "gpu"))
+    if (is_place(preference))
+        return is_at(t, preference);
+    if (!strcasecmp(preference, "gpu"))
         return is_gpu;
-    if (!strcasecmp(wish, "cpu"))
+    if (!strcasecmp(preference, "cpu"))
         return t->device_class == HUSK_DEVICE_CPU;
-    return contains(t->name, wish) || contains(t->platform_name, wish);
+    return contains(t->name, preference) || contains(t->platform_name, preference);
 }
 
 void fuzz_target(const char *text, size_t size)
@@ -86,7 +87,7 @@ void fuzz_target(const char *text, size_t size)
     bool any = false;
     for (size_t i = 0; i < list.count && *text; i++)
         any = any || fits(&devices[i].traits, text);
-    if (!*text) // a zero: as no wish
+    if (!*text) // a zero: as no preference
         return;
     fuzz_expect((device != NULL) == any, "\"%s\" chooses %s", text, device ? device->traits.name : "nothing");
     fuzz_expect(!device || fits(&device->traits, text), "\"%s\" chooses %u:%u", text,

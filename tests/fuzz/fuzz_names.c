@@ -9,7 +9,7 @@
 #include "fuzz.h"
 #include "select/choose.h"
 #include "select/engine.h"
-#include "select/preferences.h"
+#include "select/variant_list.h"
 
 // ---- the second opinion: each item as a text of its own ----
 

@@ -97,7 +97,7 @@ static json_t *value_of(unsigned char which)
     };
     static const char *const texts[] = {
         "",        "ok",   "failed", "error",     "timeout",          "unsupported",          "warm", "cold",
-        "\033[2J", "fast", "<b>&\"", "clbench/1", "gemm m=1 n=1 k=1", "2026-11-22T02:23:00Z", "conv", "0",
+        "\033[2J", "fast", "<b>&\"", "clbench/2", "gemm m=1 n=1 k=1", "2026-11-22T02:23:00Z", "conv", "0",
     };
     switch (which >> 5) {
     case 0:

@@ -18,8 +18,8 @@
 #include "common/text.h"
 #include "system/timer.h"
 #include "random_calls.h"
-#include "worker/contender.h"
-#include "worker/husk_contender.h"
+#include "worker/runner.h"
+#include "worker/husk_runner.h"
 
 enum { BURST = 24, HOPELESS = 3, SECONDS_A_CALL = 600, EXIT_STOPPED = 3 };
 
@@ -34,7 +34,7 @@ typedef struct run {
     void *session;
     const char *form; // of the call that is shrunk
     char why[600];    // what is wrong with the last call
-    int64_t calls, refused, mistrusted, findings;
+    int64_t calls, refused, inconclusive, findings;
     int64_t by_op[BENCH_OP_COUNT][BENCH_DIRECTIONS];
     uint64_t start;
 } run;
@@ -81,7 +81,7 @@ static call_outcome make_call(run *r, const bench_case *c, const char *form)
     snprintf(r->why, sizeof r->why, "%s", result.why);
     r->calls += result.outcome != CALL_REFUSED && !result.is_empty;
     r->refused += result.outcome == CALL_REFUSED;
-    r->mistrusted += result.mistrusted || result.is_empty;
+    r->inconclusive += result.inconclusive || result.is_empty;
     r->by_op[c->op][c->dir] += result.outcome != CALL_REFUSED;
     return result.outcome;
 }
@@ -213,7 +213,7 @@ static void print_counts(const run *r)
                 printf("  %-16s %-10s %8lld\n", bench_op_text((bench_op_kind)op),
                        bench_direction_text((bench_direction)dir), (long long)r->by_op[op][dir]);
     printf("seed %llu: %lld refused (not supported), %lld void, %lld findings, %.1f s\n",
-           (unsigned long long)r->options->seed, (long long)r->refused, (long long)r->mistrusted,
+           (unsigned long long)r->options->seed, (long long)r->refused, (long long)r->inconclusive,
            (long long)r->findings, (double)(bench_now_ns() - r->start) * 1e-9);
     printf("calls: %lld\n", (long long)r->calls);
 }
@@ -228,9 +228,9 @@ int main(int argc, char **argv)
     r.options = &o;
     r.start = bench_now_ns();
     const bench_open_options open = {.device = NULL};
-    if (bench_contender_husk.open(&open, &r.session, reason) != BENCH_OK) {
+    if (bench_runner_husk.open(&open, &r.session, reason) != BENCH_OK) {
         fprintf(stderr, "random_calls: %s\n", reason);
-        bench_contender_husk.close(r.session);
+        bench_runner_husk.close(r.session);
         return 6;
     }
     watch();
@@ -238,7 +238,7 @@ int main(int argc, char **argv)
     snprintf(present, sizeof present, "random_calls, after its last call"); // LeakSanitizer speaks up at the end
     print_counts(&r);
     fflush(stdout); // and leaves nobody the time to
-    bench_contender_husk.close(r.session);
+    bench_runner_husk.close(r.session);
     if (!o.line && o.findings > 0 && r.calls == 0)
         puts("random_calls: no call was compared with anything");
     return code ? code : r.findings > 0 || (!o.line && o.findings > 0 && r.calls == 0);

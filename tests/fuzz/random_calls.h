@@ -43,7 +43,7 @@ typedef enum call_outcome { CALL_RIGHT, CALL_WRONG, CALL_REFUSED } call_outcome;
 
 typedef struct call_result {
     call_outcome outcome;
-    bool mistrusted;   /* right, but most of what is expected is zero */
+    bool inconclusive;   /* right, but most of what is expected is zero */
     bool is_empty;     /* right, and there was nothing to compare */
     double max_ratio;  /* the largest error over its bound */
     uint64_t digest;   /* of the outputs' bits */
@@ -52,7 +52,7 @@ typedef struct call_result {
 } call_result;
 
 /* Runs the case twice and compares with the reference; the second run has to give the same bits. form: NULL or "" for
- * the library's choice. session: a bench_husk_session (bench/worker/husk_contender.h). */
+ * the library's choice. session: a bench_husk_session (bench/worker/husk_runner.h). */
 call_outcome call_check(void *session, const bench_case *c, const char *form, call_result *result);
 /* The same between guard bands, of which nothing may be written. For who has the context alone. */
 call_outcome call_check_guarded(void *session, const bench_case *c, const char *form, call_result *result);

@@ -8,8 +8,8 @@
 #include "cases/ops.h"
 #include "cases/output_digest.h"
 #include "random_calls.h"
-#include "worker/contender.h"
-#include "worker/husk_contender.h"
+#include "worker/runner.h"
+#include "worker/husk_runner.h"
 
 static call_outcome explain(call_result *result, call_outcome outcome, const char *text)
 {
@@ -69,7 +69,7 @@ bool call_prepare(call_made *made, void *session, const char *form, call_result 
     char reason[BENCH_REASON_TEXT] = "";
     const bench_prepare_options options = {.form = form && *form ? form : NULL, .is_guarded = made->is_guarded};
     const bench_answer answer =
-        bench_contender_husk.prepare(session, made->c, &made->data, &options, &made->state, reason);
+        bench_runner_husk.prepare(session, made->c, &made->data, &options, &made->state, reason);
     if (answer == BENCH_OK)
         return true;
     explain_answer(result, answer, reason);
@@ -79,18 +79,18 @@ bool call_prepare(call_made *made, void *session, const char *form, call_result 
 void call_release(call_made *made)
 {
     if (made->state)
-        bench_contender_husk.release(made->state);
+        bench_runner_husk.release(made->state);
     made->state = NULL;
 }
 
 bool call_compute(call_made *made, call_result *result)
 {
     char reason[BENCH_REASON_TEXT] = "";
-    bench_answer answer = bench_contender_husk.reset(made->state, reason);
+    bench_answer answer = bench_runner_husk.reset(made->state, reason);
     if (answer == BENCH_OK)
-        answer = bench_contender_husk.run(made->state, reason);
+        answer = bench_runner_husk.run(made->state, reason);
     if (answer == BENCH_OK)
-        answer = bench_contender_husk.read(made->state, &made->output, reason);
+        answer = bench_runner_husk.read(made->state, &made->output, reason);
     if (answer != BENCH_OK) {
         explain_answer(result, answer, reason);
         return false;
@@ -104,11 +104,11 @@ bool call_verify(call_made *made, call_result *result)
     const bench_case *c = made->c;
     bench_verdict verdict;
     bench_details details = {0};
-    bench_contender_husk.details(made->state, &details);
+    bench_runner_husk.details(made->state, &details);
     const bench_verify_options verify = {.seed = 1, .error_factor = details.error_factor, .widening = details.widening};
     bench_verdict_begin(&verdict);
     bench_op_get(c->op)->verify(c, &made->data, &made->output, &verify, &verdict);
-    result->mistrusted = verdict.pass && verdict.mistrusted;
+    result->inconclusive = verdict.pass && verdict.inconclusive;
     result->is_empty = verdict.pass && verdict.checked == 0;
     result->max_ratio = verdict.max_ratio;
     snprintf(result->variant, sizeof result->variant, "%.60s%s%.60s", details.variant ? details.variant : "",
@@ -129,7 +129,7 @@ bool call_verify(call_made *made, call_result *result)
 static bool call_guards(call_made *made, call_result *result)
 {
     char reason[BENCH_REASON_TEXT] = "", found[BENCH_REASON_TEXT] = "";
-    const bench_answer answer = made->is_guarded ? bench_contender_husk.guards(made->state, found, reason) : BENCH_OK;
+    const bench_answer answer = made->is_guarded ? bench_runner_husk.guards(made->state, found, reason) : BENCH_OK;
     if (answer != BENCH_OK || *found)
         explain(result, CALL_WRONG, *found ? found : reason);
     return answer == BENCH_OK && !*found;

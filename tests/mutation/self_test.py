@@ -240,11 +240,11 @@ class FakeCopy:
 
 
 def check_verdicts(found):
-    calm = ("built", 0, "", 1.0)
+    passes = ("built", 0, "", 1.0)
     worlds = {
-        "all are seen": (lambda stage, site: ("built", 3, "", 1.0) if site else calm, 0, "3 of 3 killed"),
-        "a hang is seen": (lambda stage, site: ("built", -1000, "", 1.0) if site else calm, 0, "3 of 3 killed"),
-        "nobody sees anything": (lambda stage, site: calm, 1, "0 of 3 killed, 3 survived"),
+        "all are seen": (lambda stage, site: ("built", 3, "", 1.0) if site else passes, 0, "3 of 3 killed"),
+        "a hang is seen": (lambda stage, site: ("built", -1000, "", 1.0) if site else passes, 0, "3 of 3 killed"),
+        "nobody sees anything": (lambda stage, site: passes, 1, "0 of 3 killed, 3 survived"),
         "what fails anyway kills nobody": (lambda stage, site: ("built", 1, "", 1.0), 2, "0 of 3 killed"),
         "what is skipped kills nobody": (lambda stage, site: ("built", 77, "", 1.0), 1, "0 of 3 killed"),
     }
@@ -265,7 +265,7 @@ def check_verdicts(found):
         draw = mutation.Draw(1, 3, found)
         book = mutation.Book(mutation.ROOT, folder)
         os.makedirs(os.path.join(folder, "pocl"))
-        slow = FakeCopy(folder, lambda stage, site: ("built", -1000, "", 1.0) if site else calm, lambda *_: calm)
+        slow = FakeCopy(folder, lambda stage, site: ("built", -1000, "", 1.0) if site else passes, lambda *_: passes)
         run = mutation.Run(slow, book, False)
         for site in draw.chosen({})[0]:
             run.mutant(site)
@@ -284,7 +284,7 @@ def check_verdicts(found):
         book = mutation.Book(mutation.ROOT, folder)
         os.makedirs(os.path.join(folder, "pocl"))
         said_no = ("built", 1, "x.cl does not build with", 1.0)
-        run = mutation.Run(FakeCopy(folder, lambda stage, site: said_no if site else calm), book, False)
+        run = mutation.Run(FakeCopy(folder, lambda stage, site: said_no if site else passes), book, False)
         run.mutant(dead)
         counted, replaced = draw.chosen(book.verdicts)
     good = len(counted) == 3 and replaced == [dead] and dead not in counted

@@ -24,7 +24,7 @@
 #include "select/op.h"
 #include "select/state.h"
 #include "stand_in.h"
-#include "worker/husk_contender.h"
+#include "worker/husk_runner.h"
 
 enum { MAX_ROWS = 1024 };
 
@@ -279,7 +279,7 @@ static void run_form(bench_husk_session *session, const bench_case *c, const ben
     void *state = NULL;
     snprintf(form, sizeof form, "%s:%s", r->variant->name, r->configuration);
     const bench_prepare_options options = {.form = form};
-    const bench_answer answer = bench_contender_husk.prepare(session, c, data, &options, &state, reason);
+    const bench_answer answer = bench_runner_husk.prepare(session, c, data, &options, &state, reason);
     if (answer == BENCH_ERROR || answer == BENCH_LOST)
         stop(c->canonical, reason);
     if (answer != BENCH_OK) {
@@ -288,7 +288,7 @@ static void run_form(bench_husk_session *session, const bench_case *c, const ben
     }
     call made = call_of(bench_husk_job_of(state));
     run_call(&made, r);
-    bench_contender_husk.release(state);
+    bench_runner_husk.release(state);
 }
 
 static void run_case(bench_husk_session *session, const bench_case *c, bool is_gpu)

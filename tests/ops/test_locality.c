@@ -211,7 +211,7 @@ START_TEST(a_name_is_leave_and_a_tuning_database_is_none)
     char name[64];
     const bool is_forward = _i == FORWARD;
     const char *variant = is_forward ? "winograd_4x4" : "winograd",
-               *wish = is_forward ? "conv:winograd_4x4" : "conv_backward_weights:winograd";
+               *preference = is_forward ? "conv:winograd_4x4" : "conv_backward_weights:winograd";
     const int direction = is_forward ? FORWARD : GRADIENT;
     test_setenv("HUSK_VARIANT", NULL);
     test_ok_error(husk_context_create(NULL, NULL, &context, &error), &error);
@@ -238,10 +238,10 @@ START_TEST(a_name_is_leave_and_a_tuning_database_is_none)
     ck_assert_msg(!is_winograd(name), "a tuning database has made it %s", name);
     husk_context_release(context);
 
-    test_setenv("HUSK_VARIANT", wish);
+    test_setenv("HUSK_VARIANT", preference);
     test_ok_error(husk_context_create(NULL, NULL, &context, &error), &error);
     chosen(context, direction, NULL, name);
-    ck_assert_msg(is_winograd(name) == is_here, "HUSK_VARIANT=%s: %s", wish, name);
+    ck_assert_msg(is_winograd(name) == is_here, "HUSK_VARIANT=%s: %s", preference, name);
     husk_context_release(context);
     test_restore_environment();
 }

@@ -99,14 +99,14 @@ static husk_ref_value same(const void *op, const int64_t *index)
 }
 
 // Whether an output of zeros passes, and whether that is said to prove nothing.
-static bool zeros_pass(husk_ref_value wanted, husk_dtype dtype, bool *is_mistrusted)
+static bool zeros_pass(husk_ref_value wanted, husk_dtype dtype, bool *is_inconclusive)
 {
     double zeros[32] = {0};
     const husk_ref_function function = {.op = &wanted, .at = same, .rank = 1, .shape = {32}, .cost = 1};
     const husk_ref_array y = husk_ref_array_make(zeros, dtype, 1, function.shape);
     husk_ref_report report = {0};
     husk_ref_check(&function, 1, &y, &report);
-    *is_mistrusted = husk_ref_report_mistrusted(&report);
+    *is_inconclusive = husk_ref_report_inconclusive(&report);
     return husk_ref_report_pass(&report);
 }
 
@@ -115,7 +115,7 @@ START_TEST(test_zeros_within_bounds)
     static const struct {
         husk_ref_value wanted;
         husk_dtype dtype;
-        bool is_mistrusted;
+        bool is_inconclusive;
     } rows[] = {
         {{.value = 1e-41, .bound = HUSK_REF_TINY, .terms = 256}, HUSK_F32, true}, // what long products become
         {{.value = -1e-41, .bound = HUSK_REF_TINY, .terms = 256}, HUSK_BF16, true},
@@ -124,26 +124,26 @@ START_TEST(test_zeros_within_bounds)
         {{.value = 0, .bound = 0, .terms = 0}, HUSK_F32, false}, // by definition
         {{.value = 1e-41, .bound = HUSK_REF_TINY, .terms = 0}, HUSK_F32, false},
     };
-    bool is_mistrusted;
+    bool is_inconclusive;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        ck_assert_msg(zeros_pass(rows[i].wanted, rows[i].dtype, &is_mistrusted), "row %zu", i);
-        ck_assert_msg(is_mistrusted == rows[i].is_mistrusted, "row %zu", i);
+        ck_assert_msg(zeros_pass(rows[i].wanted, rows[i].dtype, &is_inconclusive), "row %zu", i);
+        ck_assert_msg(is_inconclusive == rows[i].is_inconclusive, "row %zu", i);
     }
     const double wrong[] = {1e-9, -1, INFINITY, NAN};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        ck_assert(!zeros_pass((husk_ref_value){wrong[i], 1, 1e-12, 1}, HUSK_F32, &is_mistrusted));
-        ck_assert(!is_mistrusted);
+        ck_assert(!zeros_pass((husk_ref_value){wrong[i], 1, 1e-12, 1}, HUSK_F32, &is_inconclusive));
+        ck_assert(!is_inconclusive);
     }
 }
 END_TEST
 
-// Nor is a result mistrusted that differs from numbers which zero would stand for by less than a sixteenth of their
+// Nor is a result inconclusive that differs from numbers which zero would stand for by less than a sixteenth of their
 // size; exact zeros are something else.
 START_TEST(test_zeros_within_wide_bounds)
 {
     static const struct {
         double factor, zeros;
-        bool is_mistrusted;
+        bool is_inconclusive;
     } rows[] = {{1, 0, false}, {1.06, 0, false}, {1.07, 0, true}, {0.5, 0, true},
                 {0, 0, true},  {1, 0.7, false},  {1, 0.8, true}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -154,7 +154,7 @@ START_TEST(test_zeros_within_wide_bounds)
             husk_ref_report_add_zero(&report, wanted, 60, wanted * rows[i].factor);
         }
         ck_assert(husk_ref_report_pass(&report));
-        ck_assert_msg(husk_ref_report_mistrusted(&report) == rows[i].is_mistrusted, "row %zu", i);
+        ck_assert_msg(husk_ref_report_inconclusive(&report) == rows[i].is_inconclusive, "row %zu", i);
     }
 }
 END_TEST
@@ -170,7 +170,7 @@ START_TEST(test_infinities_are_no_zeros)
     }
     ck_assert(husk_ref_report_pass(&report));
     ck_assert_int_eq(report.zeros, 50);
-    ck_assert(!husk_ref_report_mistrusted(&report));
+    ck_assert(!husk_ref_report_inconclusive(&report));
 }
 END_TEST
 
@@ -190,7 +190,7 @@ START_TEST(test_rnn_zeros_within_bounds)
         memset(h_n.data, 0, 16 * sizeof(float));
         ck_assert(husk_ref_rnn_check(&op, &y, &h_n, NULL, 8, &report, &states));
         ck_assert_int_eq(husk_ref_report_pass(&report), is_small);
-        ck_assert_int_eq(husk_ref_report_mistrusted(&report), is_small);
+        ck_assert_int_eq(husk_ref_report_inconclusive(&report), is_small);
     }
 
     double values[32], bounds[32];
@@ -205,7 +205,7 @@ START_TEST(test_rnn_zeros_within_bounds)
         }
         husk_ref_rnn_gradient_compare(&backward, &gradient, NULL, &zeros, &report);
         ck_assert_int_eq(husk_ref_report_pass(&report), is_small);
-        ck_assert_int_eq(husk_ref_report_mistrusted(&report), is_small);
+        ck_assert_int_eq(husk_ref_report_inconclusive(&report), is_small);
     }
     husk_ref_array *arrays[] = {&x, &w, &y, &h_n};
     for (size_t i = 0; i < sizeof(arrays) / sizeof(*arrays); i++)
@@ -216,13 +216,13 @@ END_TEST
 START_TEST(test_mistrust)
 {
     husk_ref_report report = {.zeros = 16, .checked = 21};
-    ck_assert(husk_ref_report_mistrusted(&report));
+    ck_assert(husk_ref_report_inconclusive(&report));
     report.checked = 22;
-    ck_assert(!husk_ref_report_mistrusted(&report));
+    ck_assert(!husk_ref_report_inconclusive(&report));
     report = (husk_ref_report){.zeros = 15, .checked = 15};
-    ck_assert(!husk_ref_report_mistrusted(&report));
+    ck_assert(!husk_ref_report_inconclusive(&report));
 
-    // A product of zeros is mistrusted; one over no elements is zero by definition, and must be exactly that.
+    // A product of zeros is inconclusive; one over no elements is zero by definition, and must be exactly that.
     for (int64_t k = 0; k < 4; k += 3) {
         float zeros[64] = {0}, out[64] = {0};
         husk_ref_array a = husk_ref_array_make(zeros, HUSK_F32, 2, (const int64_t[]){8, k});
@@ -232,7 +232,7 @@ START_TEST(test_mistrust)
         report = (husk_ref_report){0};
         husk_ref_gemm_check(&op, 1, &c, &report);
         ck_assert(husk_ref_report_pass(&report));
-        ck_assert_int_eq(husk_ref_report_mistrusted(&report), k > 0);
+        ck_assert_int_eq(husk_ref_report_inconclusive(&report), k > 0);
         out[9] = FLT_MIN;
         report = (husk_ref_report){0};
         husk_ref_gemm_check(&op, 1, &c, &report);

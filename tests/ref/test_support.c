@@ -251,7 +251,7 @@ START_TEST(wrong_output)
 }
 END_TEST
 
-START_TEST(wrong_mistrusted)
+START_TEST(wrong_inconclusive)
 {
     husk_ref_report report = {.checked = 100, .zeros = 100};
     test_accept("gemm", NULL, "m=1 n=1 k=1", &report);
@@ -316,8 +316,8 @@ static const struct {
     {&wrong_enqueued, "a refused call enqueued 'write'"},
     {&wrong_refusal_of_the_default, "HUSK_UNSUPPORTED"},
     {&wrong_output, "1 of 1 outputs wrong, first [2, 3, 4, 5]: 1.2, expected 1 within 0.1"},
-    {&wrong_mistrusted, "mistrusted: 100 of 100"},
-    {&wrong_draw, "mistrusted: 100 of 100"},
+    {&wrong_inconclusive, "inconclusive: 100 of 100"},
+    {&wrong_draw, "inconclusive: 100 of 100"},
     {&wrong_draws, "2 of 16 draws prove nothing"},
     {&wrong_check, "the check does not see an error of ten times the bound"},
 };

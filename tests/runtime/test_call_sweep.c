@@ -124,11 +124,11 @@ static bool leaves_devices_out(const char *when)
 static void check_list(void *user, const char *when)
 {
     subject *s = user;
-    bool is_told = false;
+    bool is_known = false;
     for (size_t i = 0; i < husk_device_list_note_count(s->list); i++)
-        is_told = is_told || (strstr(husk_device_list_note(s->list, i, NULL), "(CL_") &&
-                              !strstr(husk_device_list_note(s->list, i, NULL), "CL_SUCCESS"));
-    if (is_told && leaves_devices_out(when))
+        is_known = is_known || (strstr(husk_device_list_note(s->list, i, NULL), "(CL_") &&
+                                !strstr(husk_device_list_note(s->list, i, NULL), "CL_SUCCESS"));
+    if (is_known && leaves_devices_out(when))
         return;
     if (!devices) {
         devices = husk_device_list_count(s->list);

@@ -23,11 +23,11 @@ static void teardown(void)
     list = NULL;
 }
 
-static const husk_device *selected(const char *wish)
+static const husk_device *selected(const char *preference)
 {
     const husk_device *device = NULL;
     husk_error error = {0};
-    test_ok_error(husk_device_list_select(list, wish, &device, &error), &error);
+    test_ok_error(husk_device_list_select(list, preference, &device, &error), &error);
     return device;
 }
 
@@ -55,23 +55,23 @@ START_TEST(traits_make_sense)
 }
 END_TEST
 
-START_TEST(wishes_are_granted)
+START_TEST(preferences_are_granted)
 {
-    char wish[64];
+    char preference[64];
     for (size_t i = 0; i < husk_device_list_count(list); i++) {
         const husk_device *device = husk_device_list_get(list, i);
         const husk_device_traits *traits = husk_device_get_traits(device);
         if (!traits->is_available)
             continue;
-        snprintf(wish, sizeof wish, "%u:%u", traits->platform_index, traits->device_index);
-        ck_assert_ptr_eq(selected(wish), device);
+        snprintf(preference, sizeof preference, "%u:%u", traits->platform_index, traits->device_index);
+        ck_assert_ptr_eq(selected(preference), device);
     }
     /* a part of the default's name, in the wrong case */
     const husk_device *fallback = selected(NULL);
-    snprintf(wish, sizeof wish, "%.40s", husk_device_get_traits(fallback)->name);
-    for (char *at = wish; *at; at++)
+    snprintf(preference, sizeof preference, "%.40s", husk_device_get_traits(fallback)->name);
+    for (char *at = preference; *at; at++)
         *at = (char)(*at >= 'a' && *at <= 'z' ? *at - 32 : *at);
-    ck_assert_str_eq(husk_device_get_traits(selected(wish))->name, husk_device_get_traits(fallback)->name);
+    ck_assert_str_eq(husk_device_get_traits(selected(preference))->name, husk_device_get_traits(fallback)->name);
 }
 END_TEST
 
@@ -89,15 +89,15 @@ START_TEST(classes_may_be_written_in_capitals)
 }
 END_TEST
 
-START_TEST(a_wish_is_never_replaced)
+START_TEST(a_preference_is_never_replaced)
 {
     const husk_device *device = selected(NULL);
     husk_error error = {0};
-    const char *const wishes[] = {"no such device", "97:0", "0:97", "0:", ":0", "0:0x"};
-    for (size_t i = 0; i < sizeof wishes / sizeof *wishes; i++) {
-        ck_assert_int_eq(husk_device_list_select(list, wishes[i], &device, &error), HUSK_NO_DEVICE);
+    const char *const preferences[] = {"no such device", "97:0", "0:97", "0:", ":0", "0:0x"};
+    for (size_t i = 0; i < sizeof preferences / sizeof *preferences; i++) {
+        ck_assert_int_eq(husk_device_list_select(list, preferences[i], &device, &error), HUSK_NO_DEVICE);
         ck_assert_ptr_null(device);
-        ck_assert_ptr_nonnull(strstr(error.text, wishes[i]));
+        ck_assert_ptr_nonnull(strstr(error.text, preferences[i]));
         /* and the list of what there is */
         ck_assert_ptr_nonnull(strstr(error.text, husk_device_get_traits(husk_device_list_get(list, 0))->name));
     }
@@ -119,9 +119,9 @@ START_TEST(each_of_a_hundred_devices_has_its_place)
     for (int i = 0; i < PLATFORMS * DEVICES; i++) {
         const husk_device *device = NULL;
         husk_error error = {0};
-        char wish[16];
-        snprintf(wish, sizeof wish, "%d:%d", i / DEVICES, i % DEVICES);
-        test_ok_error(husk_device_list_select(&many, wish, &device, &error), &error);
+        char preference[16];
+        snprintf(preference, sizeof preference, "%d:%d", i / DEVICES, i % DEVICES);
+        test_ok_error(husk_device_list_select(&many, preference, &device, &error), &error);
         ck_assert_ptr_eq(device, &devices[i]);
     }
 }
@@ -306,9 +306,9 @@ int main(void)
     TCase *tests = tcase_create("device");
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_test(tests, traits_make_sense);
-    tcase_add_test(tests, wishes_are_granted);
+    tcase_add_test(tests, preferences_are_granted);
     tcase_add_test(tests, classes_may_be_written_in_capitals);
-    tcase_add_test(tests, a_wish_is_never_replaced);
+    tcase_add_test(tests, a_preference_is_never_replaced);
     tcase_add_test(tests, each_of_a_hundred_devices_has_its_place);
     tcase_add_test(tests, the_best_of_a_kind_is_the_default);
     tcase_add_test(tests, the_environment_chooses_where_the_caller_does_not);

@@ -94,8 +94,8 @@ static const char *find_note(const husk_device_list *list, const char *part)
     return NULL;
 }
 
-/* Something is computed: a fill and a read, on what the wish names. */
-static int works_on(husk_device_list *list, const char *wish)
+/* Something is computed: a fill and a read, on what the preference names. */
+static int works_on(husk_device_list *list, const char *preference)
 {
     husk_error error = {0};
     const husk_device *device = NULL;
@@ -103,7 +103,7 @@ static int works_on(husk_device_list *list, const char *wish)
     husk_queue *queue = NULL;
     husk_buffer *buffer = NULL;
     uint32_t word = 99, seen = 0;
-    CHECK(husk_device_list_select(list, wish, &device, &error) == HUSK_OK);
+    CHECK(husk_device_list_select(list, preference, &device, &error) == HUSK_OK);
     CHECK(husk_context_create(device, NULL, &context, &error) == HUSK_OK);
     CHECK(husk_queue_create(context, NULL, &queue, &error) == HUSK_OK);
     CHECK(husk_buffer_create(context, 64, &buffer, &error) == HUSK_OK);

@@ -8,7 +8,7 @@
 
 #include "select/choose.h"
 #include "select/plan.h"
-#include "select/preferences.h"
+#include "select/variant_list.h"
 #include "select/state.h"
 #include "support/environment.h"
 #include "support/main.h"
@@ -191,11 +191,11 @@ static bool is_named_inside;
 
 static husk_status prepare_outer(husk_plan *plan, const husk__scope *own_scope)
 {
-    const husk__wish wish = {.variant = is_named_inside ? "refused" : NULL};
+    const husk__preference preference = {.variant = is_named_inside ? "refused" : NULL};
     husk_plan *inside = NULL;
     ++prepared;
     const husk__op *op = plan->configuration->values[1] ? &pressed_inner : &inner;
-    const husk_status status = husk__plan_create(plan->context, op, plan->problem, &wish, &inside, own_scope);
+    const husk_status status = husk__plan_create(plan->context, op, plan->problem, &preference, &inside, own_scope);
     if (status == HUSK_OK)
         husk__plan_adopt(plan, inside);
     plan->state = inside;
@@ -320,9 +320,9 @@ static void close_device(void)
 static husk_plan *create_within(const husk__op *op, int64_t number, const char *variant, husk__limit limit)
 {
     toy_problem problem = {number, 0};
-    husk__wish wish = {.variant = variant, .limit = limit};
+    husk__preference preference = {.variant = variant, .limit = limit};
     husk_plan *plan = NULL;
-    if (husk__plan_create(context, op, &problem, &wish, &plan, &scope) != HUSK_OK)
+    if (husk__plan_create(context, op, &problem, &preference, &plan, &scope) != HUSK_OK)
         ck_assert_ptr_null(plan);
     return plan;
 }
@@ -448,15 +448,16 @@ START_TEST(the_limit_of_scratch_memory)
     const husk_tensor *const tensors[] = {&large, NULL, &small};
     const husk_tensor narrow = husk_tensor_make(NULL, HUSK_BF16, 1, &rows);
     const husk_tensor *const halves[] = {&narrow, &small};
-    ck_assert_uint_eq(husk__wish_of(NULL, 0, tensors, 3).limit.bytes, 2 * (UINT64_C(160) << 20) + 80);
-    ck_assert_uint_eq(husk__wish_of(NULL, 0, tensors + 1, 2).limit.bytes, UINT64_C(64) << 20);
-    ck_assert_uint_eq(husk__wish_of(NULL, 0, halves, 2).limit.bytes, 2 * (UINT64_C(160) << 20) + 80); // computed in f32
-    ck_assert(husk__wish_of(NULL, 0, tensors, 3).limit.is_default);
+    ck_assert_uint_eq(husk__preference_of(NULL, 0, tensors, 3).limit.bytes, 2 * (UINT64_C(160) << 20) + 80);
+    ck_assert_uint_eq(husk__preference_of(NULL, 0, tensors + 1, 2).limit.bytes, UINT64_C(64) << 20);
+    ck_assert_uint_eq(husk__preference_of(NULL, 0, halves, 2).limit.bytes,
+                      2 * (UINT64_C(160) << 20) + 80); // computed in f32
+    ck_assert(husk__preference_of(NULL, 0, tensors, 3).limit.is_default);
     for (int i = 0; i < 2; ++i) {
-        const husk__wish given = husk__wish_of(i ? "even" : NULL, 7, tensors, 3);
+        const husk__preference given = husk__preference_of(i ? "even" : NULL, 7, tensors, 3);
         ck_assert(given.limit.bytes == 7 && given.inside_limit == 7 && !given.limit.is_default);
     }
-    const husk__wish named = husk__wish_of("even", 0, tensors, 3);
+    const husk__preference named = husk__preference_of("even", 0, tensors, 3);
     ck_assert(named.limit.bytes == 0 && !named.limit.is_default); // none
 }
 END_TEST
@@ -464,8 +465,8 @@ END_TEST
 static husk_status call(const husk__op *op, int64_t number, int64_t junk)
 {
     toy_problem problem = {number, junk};
-    husk__wish wish = {0};
-    return husk__plan_immediate(queue, op, &problem, &wish, NULL, &scope);
+    husk__preference preference = {0};
+    return husk__plan_immediate(queue, op, &problem, &preference, NULL, &scope);
 }
 
 START_TEST(immediate_calls_find_their_plan)
@@ -480,7 +481,7 @@ START_TEST(immediate_calls_find_their_plan)
 }
 END_TEST
 
-// "As many as there are": 2^32 buckets would not be had, and no cache means no tuning and no wishes either.
+// "As many as there are": 2^32 buckets would not be had, and no cache means no tuning and no preferences either.
 START_TEST(a_capacity_without_end)
 {
     husk_program_stats stats;
@@ -541,13 +542,14 @@ END_TEST
 START_TEST(a_run_that_has_begun_is_not_begun_again)
 {
     toy_problem problem = {1, 0};
-    husk__wish wish = {0};
+    husk__preference preference = {0};
     ck_assert_int_eq(husk_buffer_create(context, 64, &late_buffer, &error), HUSK_OK);
-    ck_assert_int_eq(husk__plan_immediate(queue, &refusing_late, &problem, &wish, NULL, &scope), HUSK_UNSUPPORTED);
+    ck_assert_int_eq(husk__plan_immediate(queue, &refusing_late, &problem, &preference, NULL, &scope),
+                     HUSK_UNSUPPORTED);
     ck_assert_ptr_nonnull(strstr(error.text, "refused late"));
     ck_assert_int_eq(refusals, 1);
     ck_assert_int_eq(ran, 0);
-    ck_assert_int_eq(husk__plan_immediate(queue, &refusing_late, &problem, &wish, NULL, &scope), HUSK_OK);
+    ck_assert_int_eq(husk__plan_immediate(queue, &refusing_late, &problem, &preference, NULL, &scope), HUSK_OK);
     ck_assert_int_eq(refusals, 1); // and it is not taken again
     ck_assert_str_eq(last_ran, "general");
     husk_buffer_release(late_buffer);
@@ -595,14 +597,14 @@ static bool is_rejected(const husk__variant *variant)
 START_TEST(what_nothing_computes_brings_nothing_refused_back)
 {
     toy_problem odd = {1, 0};
-    const husk__wish wish = {0};
+    const husk__preference preference = {0};
     husk_plan *plan;
     if (!is_cpu())
         return;
     husk__select_state *state = husk__select_state_of(context);
     husk__rejections_add(&state->rejections, state->plans, &even, &wide[0]);
     ck_assert(is_rejected(&even));
-    ck_assert_int_eq(husk__plan_find(context, &picky, &odd, &wish, &plan, &scope), HUSK_UNSUPPORTED);
+    ck_assert_int_eq(husk__plan_find(context, &picky, &odd, &preference, &plan, &scope), HUSK_UNSUPPORTED);
     ck_assert(is_rejected(&even));
 }
 END_TEST
@@ -708,16 +710,16 @@ END_TEST
 // Of another version, or with a slip of the pen: no caller has given it.
 START_TEST(a_preferred_variant_that_does_not_exist_gives_way)
 {
-    static const char *const wishes[] = {"toy:nonsense", "toy:even:nonsense"};
+    static const char *const preferences[] = {"toy:nonsense", "toy:even:nonsense"};
     for (int i = 0; i < 2; ++i) {
         close_device();
-        test_setenv("HUSK_VARIANT", wishes[i]);
+        test_setenv("HUSK_VARIANT", preferences[i]);
         open_device();
         warnings = 0;
         for (int again = 0; again < 2; ++again)
             ck_assert_int_eq(call(&toy, 8, 0), HUSK_OK);
         ck_assert_int_eq(warnings, 1);
-        ck_assert_ptr_nonnull(strstr(warning, wishes[i] + strlen("toy:")));
+        ck_assert_ptr_nonnull(strstr(warning, preferences[i] + strlen("toy:")));
         ck_assert_ptr_nonnull(strstr(warning, "there is: broken, even, general"));
         ck_assert_int_eq(error.status, HUSK_OK);
     }
@@ -725,7 +727,7 @@ START_TEST(a_preferred_variant_that_does_not_exist_gives_way)
 }
 END_TEST
 
-START_TEST(wishes_in_a_list)
+START_TEST(preferences_in_a_list)
 {
     char wanted[32];
     ck_assert(husk__variant_from_list("conv:winograd_4x4,gemm:tiled:64x64", "gemm", wanted, sizeof wanted));
@@ -837,7 +839,7 @@ int main(void)
     tcase_add_test(tests, a_preferred_variant_gives_way_once_refused);
     tcase_add_test(tests, a_preferred_variant_does_not_give_way_to_want_of_memory);
     tcase_add_test(tests, a_preferred_variant_that_does_not_exist_gives_way);
-    tcase_add_test(tests, wishes_in_a_list);
+    tcase_add_test(tests, preferences_in_a_list);
     tcase_add_test(tests, packed_weights_fit_what_they_were_made_for);
     tcase_add_test(tests, a_plans_tensor_is_compared_as_far_as_its_rank);
     tcase_add_test(tests, a_plan_keeps_its_context);

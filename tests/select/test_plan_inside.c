@@ -50,9 +50,9 @@ static void unprepare(husk_plan *plan)
 static husk_status add(husk_plan *plan, const husk__op *op, int at, const husk__scope *scope)
 {
     const uint64_t limit = husk__plan_inside_limit(plan);
-    const husk__wish wish = {.limit = {limit, false}, .inside_limit = limit};
+    const husk__preference preference = {.limit = {limit, false}, .inside_limit = limit};
     husk_plan **inside = plan->state;
-    const husk_status status = husk__plan_create(plan->context, op, plan->problem, &wish, &inside[at], scope);
+    const husk_status status = husk__plan_create(plan->context, op, plan->problem, &preference, &inside[at], scope);
     if (status == HUSK_OK)
         husk__plan_adopt(plan, inside[at]);
     return status;
@@ -139,11 +139,12 @@ static void teardown(void)
 static void expect(uint64_t limit, husk_status status, uint64_t bytes, int most_pairs)
 {
     const int64_t number = 1;
-    const husk__wish wish = {.limit = {limit, false}, .inside_limit = limit};
+    const husk__preference preference = {.limit = {limit, false}, .inside_limit = limit};
     husk_error error = {0};
     husk_plan *plan = NULL;
     pairs = 0;
-    ck_assert_int_eq(husk__plan_create(context, &pair, &number, &wish, &plan, &(husk__scope){"pair", &error}), status);
+    ck_assert_int_eq(husk__plan_create(context, &pair, &number, &preference, &plan, &(husk__scope){"pair", &error}),
+                     status);
     ck_assert_msg(pairs <= most_pairs, "a limit of %llu: %d pairs were made", (unsigned long long)limit, pairs);
     ck_assert_uint_eq(husk_plan_workspace(plan), bytes);
     husk_plan_release(plan);
@@ -190,13 +191,13 @@ START_TEST(a_parts_failure_begins_with_the_public_call)
     static const husk__variant *const variants[] = {&variant, NULL};
     static const husk__op whole = OP("whole", variants);
     const int64_t number = 1;
-    const husk__wish wish = {.variant = NULL};
+    const husk__preference preference = {.variant = NULL};
     husk_error error = {0};
     husk_queue *queue = NULL;
     husk__scope scope;
     ck_assert_msg(husk_queue_create(context, NULL, &queue, &error) == HUSK_OK, "%s", error.text);
     ck_assert_int_eq(husk__call_begin(queue, "husk_whole", &scope), HUSK_OK);
-    ck_assert_int_eq(husk__plan_immediate(queue, &whole, &number, &wish, NULL, &scope), HUSK_INVALID_ARGUMENT);
+    ck_assert_int_eq(husk__plan_immediate(queue, &whole, &number, &preference, NULL, &scope), HUSK_INVALID_ARGUMENT);
     const husk_error *said = husk_queue_error(queue);
     ck_assert_int_eq(said->status, HUSK_INVALID_ARGUMENT);
     ck_assert_msg(strncmp(said->text, "husk_whole: husk_buffer_write: ", 31) == 0, "%s", said->text);

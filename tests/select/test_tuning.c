@@ -214,9 +214,9 @@ static void load(const entry *entries, size_t count)
 static husk_plan *create(int64_t number, const char *variant, uint64_t limit)
 {
     toy_problem problem = {number};
-    husk__wish wish = {.variant = variant, .limit.bytes = limit};
+    husk__preference preference = {.variant = variant, .limit.bytes = limit};
     husk_plan *plan = NULL;
-    husk_status status = husk__plan_create(context, &toy, &problem, &wish, &plan, &scope);
+    husk_status status = husk__plan_create(context, &toy, &problem, &preference, &plan, &scope);
     ck_assert_msg(status == HUSK_OK, "%s", error.text);
     return plan;
 }
@@ -307,11 +307,11 @@ END_TEST
 START_TEST(calls_and_plans_are_tuned_apart)
 {
     toy_problem problem = {100};
-    husk__wish wish = {0};
+    husk__preference preference = {0};
     husk_plan *plan;
     LOAD({.number = 100, .variant = "plain:two", .kind = "call"});
     expect(100, "plain:one", HUSK_CHOICE_PREDICTED);
-    ck_assert_int_eq(husk__plan_find(context, &toy, &problem, &wish, &plan, &scope), HUSK_OK);
+    ck_assert_int_eq(husk__plan_find(context, &toy, &problem, &preference, &plan, &scope), HUSK_OK);
     ck_assert_str_eq(husk_plan_configuration(plan), "two");
 
     husk_tuning_key key;
@@ -362,10 +362,10 @@ START_TEST(what_computed_wrongly_is_not_taken)
     husk_plan_release(plan);
     // Nothing is left that could compute this one right.
     toy_problem problem = {2000};
-    const husk__wish wish = {0};
+    const husk__preference preference = {0};
     LOAD({.number = 7, .variant = "plain:two", .state = "wrong"},
          {.number = 7, .variant = "plain:three", .state = "wrong"});
-    ck_assert_int_eq(husk__plan_create(context, &toy, &problem, &wish, &plan, &scope), HUSK_UNSUPPORTED);
+    ck_assert_int_eq(husk__plan_create(context, &toy, &problem, &preference, &plan, &scope), HUSK_UNSUPPORTED);
     ck_assert_msg(strstr(error.text, "a tuning database says that plain:one computes wrongly"), "%s", error.text);
 }
 END_TEST
@@ -373,17 +373,17 @@ END_TEST
 START_TEST(loading_chooses_anew)
 {
     toy_problem problem = {100};
-    husk__wish wish = {0};
+    husk__preference preference = {0};
     husk_plan *plan, *held = create(100, NULL, 0);
     husk_program_stats stats;
     for (int i = 0; i < 3; ++i) {
-        ck_assert_int_eq(husk__plan_find(context, &toy, &problem, &wish, &plan, &scope), HUSK_OK);
+        ck_assert_int_eq(husk__plan_find(context, &toy, &problem, &preference, &plan, &scope), HUSK_OK);
         ck_assert_str_eq(husk_plan_configuration(plan), "one");
         husk_plan_release(plan);
     }
     LOAD({.number = 100, .variant = "plain:two", .kind = "call"});
     for (int i = 0; i < 3; ++i) {
-        ck_assert_int_eq(husk__plan_find(context, &toy, &problem, &wish, &plan, &scope), HUSK_OK);
+        ck_assert_int_eq(husk__plan_find(context, &toy, &problem, &preference, &plan, &scope), HUSK_OK);
         ck_assert_str_eq(husk_plan_configuration(plan), "two");
         husk_plan_release(plan);
     }
@@ -427,11 +427,11 @@ START_TEST(foreign_candidates_come_by_their_prediction)
     static const husk__op op = {
         .name = "families", .problem_size = sizeof(toy_problem), .variants = both, .describe = describe};
     const toy_problem problem = {.number = 1};
-    const husk__wish wish = {.variant = NULL};
+    const husk__preference preference = {.variant = NULL};
     husk_tuning_candidate candidates[8];
     size_t count = 0;
     husk_plan *plan = NULL;
-    ck_assert_msg(husk__plan_create(context, &op, &problem, &wish, &plan, &scope) == HUSK_OK, "%s", error.text);
+    ck_assert_msg(husk__plan_create(context, &op, &problem, &preference, &plan, &scope) == HUSK_OK, "%s", error.text);
     ck_assert_int_eq(husk_tuning_candidates(context, plan, candidates, 8, &count, &error), HUSK_OK);
     ck_assert_uint_eq(count, 4);
     for (int i = 0; i < 4; i++) {
@@ -792,11 +792,11 @@ typedef struct worker {
 static bool is_chosen(const worker *w)
 {
     const toy_problem problem = {w->number};
-    husk__wish wish = {0};
+    husk__preference preference = {0};
     husk_error own = {0};
     const husk__scope its_scope = {"toy", &own};
     husk_plan *plan = NULL;
-    if (husk__plan_create(w->context, &toy, &problem, &wish, &plan, &its_scope) != HUSK_OK)
+    if (husk__plan_create(w->context, &toy, &problem, &preference, &plan, &its_scope) != HUSK_OK)
         return false;
     const bool is_right = strcmp(husk_plan_configuration(plan), "two") == 0;
     husk_plan_release(plan);

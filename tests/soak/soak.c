@@ -114,7 +114,7 @@ static size_t run_phases(soak *s, soak_sample *samples)
     size_t count = 0;
     run_until(s, SOAK_DRAW, start, seconds / 3);
     printf("%6.0f s: %zu cases by the reference, %lld refused (not supported), %lld prove nothing\n",
-           seconds_since(start), s->count, atomic_load(&s->refused), atomic_load(&s->mistrusted));
+           seconds_since(start), s->count, atomic_load(&s->refused), atomic_load(&s->inconclusive));
     fflush(stdout);
     go_on(s, SOAK_VISIT);
     run_until(s, SOAK_VISIT, start, 2 * seconds); // where it is cut off, shared queues would grow later

@@ -12,7 +12,7 @@
 #include <stdatomic.h>
 
 #include "random_calls.h"
-#include "worker/husk_contender.h"
+#include "worker/husk_runner.h"
 
 enum { SOAK_SHARED = 4, SOAK_MOST_LINES = 32, SOAK_KINDS = 6 };
 
@@ -49,7 +49,7 @@ typedef struct soak {
     atomic_bool rest; /* everybody to the barrier */
     atomic_llong next; /* burst, or visit */
     pthread_barrier_t barrier;
-    atomic_llong calls, by_reference, by_bits, transfers, refused, mistrusted, mismatches;
+    atomic_llong calls, by_reference, by_bits, transfers, refused, inconclusive, mismatches;
 } soak;
 
 typedef struct soak_worker {

@@ -39,7 +39,7 @@ static bool check_once(soak_worker *w, const bench_case *c, const char *form, ca
     present(w, c, form);
     call_check(&w->own, c, form, result);
     atomic_fetch_add(&s->refused, result->outcome == CALL_REFUSED);
-    atomic_fetch_add(&s->mistrusted, result->mistrusted);
+    atomic_fetch_add(&s->inconclusive, result->inconclusive);
     if (result->outcome == CALL_REFUSED || (result->outcome == CALL_RIGHT && result->is_empty)) // nothing to compare
         return false;
     atomic_fetch_add(&s->calls, 2);
@@ -134,13 +134,13 @@ static bool draw(soak_worker *w)
 
 // ---- against the bits of the first run ----
 
-// The same as bench_contender_husk.run, waiting for an event instead of the queue.
+// The same as bench_runner_husk.run, waiting for an event instead of the queue.
 static bool run_by_event(call_made *made, call_result *result)
 {
     char reason[BENCH_REASON_TEXT] = "";
     bench_husk_job *job = bench_husk_job_of(made->state);
     husk_event *event = NULL;
-    bench_answer answer = bench_contender_husk.reset(made->state, reason);
+    bench_answer answer = bench_runner_husk.reset(made->state, reason);
     husk_status status = answer == BENCH_OK ? HUSK_OK : HUSK_OPENCL;
     if (status == HUSK_OK)
         status = bench_op_get(made->c->op)->husk_enqueue(job, &job->sets[0]);
@@ -150,7 +150,7 @@ static bool run_by_event(call_made *made, call_result *result)
         status = husk_event_wait(event, A_MINUTE);
     husk_event_release(event);
     if (status == HUSK_OK)
-        answer = bench_contender_husk.read(made->state, &made->output, reason);
+        answer = bench_runner_husk.read(made->state, &made->output, reason);
     result->digest = bench_output_digest(&made->output);
     if (status != HUSK_OK || answer != BENCH_OK) {
         result->outcome = CALL_WRONG;

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # check_weather.sh CLBENCH: what clbench does on machines without a platform, with a broken one, with two, and with
-# wishes that nothing fits. Exit codes and sentences are documented in docs/clbench.md.
+# preferences that nothing fits. Exit codes and sentences are documented in docs/clbench.md.
 set -u
 clbench=$1
 work=$(mktemp -d)
@@ -36,7 +36,7 @@ done
 # what needs no device works without one
 expect 0 standard env OCL_ICD_VENDORS="$work/none" "$clbench" list
 
-# wishes that nothing fits: the list of what there is
+# preferences that nothing fits: the list of what there is
 expect 6 'no such device' env HUSK_DEVICE='no such device' "$clbench" verify "$small"
 expect 6 '0:0' "$clbench" verify "$small" -d 97:0
 

@@ -263,7 +263,7 @@ static void verify(const bench_case *c, const bench_data *data, const bench_outp
             find_unwritten(&indices, verdict);
         index_report.unscanned = false;
         bench_verdict_add(verdict, "indices", &index_report);
-        verdict->mistrusted = husk_ref_report_mistrusted(&report); // index 0 is as good as any
+        verdict->inconclusive = husk_ref_report_inconclusive(&report); // index 0 is as good as any
     }
 }
 

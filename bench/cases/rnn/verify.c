@@ -70,7 +70,7 @@ static void compare_all(const bench_case *c, const husk_ref_rnn_backward *op, co
     }
 }
 
-// A contender that goes by a forward pass of its own errs by that as well: so many times the bound.
+// A runner that goes by a forward pass of its own errs by that as well: so many times the bound.
 static void widen(husk_ref_rnn_gradient *gradient, double factor)
 {
     int64_t count = gradient->values ? 1 : 0;

@@ -220,8 +220,8 @@ static husk_status enqueue(husk_queue *queue, const husk_attention_params *param
         return HUSK_OK;
     const husk_tensor *const operands[] = {given->inputs.q, given->inputs.k, given->inputs.v, given->inputs.mask,
                                            given->y};
-    const husk__wish wish = husk__wish_of(params->variant, 0, operands, 5);
-    return husk__plan_immediate(queue, &husk__op_attention, &own, &wish, given, scope);
+    const husk__preference preference = husk__preference_of(params->variant, 0, operands, 5);
+    return husk__plan_immediate(queue, &husk__op_attention, &own, &preference, given, scope);
 }
 
 husk_status husk_attention(husk_queue *queue, const husk_attention_params *params, const husk_tensor *q,

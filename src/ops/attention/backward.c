@@ -354,8 +354,8 @@ static husk_status enqueue(husk_queue *queue, const husk_attention_params *param
     const husk_tensor *const operands[] = {
         given->inputs.q, given->inputs.k,       given->inputs.v,       given->inputs.mask,   given->y,
         given->dy,       given->gradient[BY_Q], given->gradient[BY_K], given->gradient[BY_V]};
-    const husk__wish wish = husk__wish_of(params->variant, 0, operands, 9);
-    return husk__plan_immediate(queue, &husk__op_attention_backward, &own, &wish, given, scope);
+    const husk__preference preference = husk__preference_of(params->variant, 0, operands, 9);
+    return husk__plan_immediate(queue, &husk__op_attention_backward, &own, &preference, given, scope);
 }
 
 husk_status husk_attention_backward(husk_queue *queue, const husk_attention_params *params, const husk_tensor *q,

@@ -328,13 +328,13 @@ husk_status husk__rotary_enqueue(husk_queue *queue, const husk__rotary_operator 
     if (husk__tensor_count(&own.x) == 0)
         return HUSK_OK;
     const husk_tensor *const operands[] = {given->x, given->positions, given->cosines, given->sines, given->y};
-    const husk__wish wish = husk__wish_of(params->variant, 0, operands, 5);
+    const husk__preference preference = husk__preference_of(params->variant, 0, operands, 5);
     arguments all = *given;
     const double base = params->base != 0.0f ? (double)params->base : 10000.0;
     const double ratio = own.turned ? ldexp(pow(base, -2.0 / (double)own.turned), 64) : 0.0;
     all.first_position = params->first_position;
     all.ratio = ratio < 18446744073709549568.0 ? (uint64_t)ratio : UINT64_MAX; // a base of hardly more than 1
-    return husk__plan_immediate(queue, called->op, &own, &wish, &all, scope);
+    return husk__plan_immediate(queue, called->op, &own, &preference, &all, scope);
 }
 
 husk_status husk__rotary_prewarm(husk_queue *queue, const husk__rotary_operator *called, const husk__scope *scope)

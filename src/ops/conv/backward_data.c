@@ -70,10 +70,11 @@ static husk_status bind(husk_queue *queue, const husk__conv_backward_data_argume
     return status;
 }
 
-static husk__wish make_wish(const husk_conv_params *params, const husk__conv_backward_data_arguments *arguments)
+static husk__preference make_preference(const husk_conv_params *params,
+                                        const husk__conv_backward_data_arguments *arguments)
 {
     const husk_tensor *const tensors[] = {arguments->w, arguments->dy, arguments->bias, arguments->dx};
-    return husk__wish_of(params->variant, params->workspace_limit, tensors, 4);
+    return husk__preference_of(params->variant, params->workspace_limit, tensors, 4);
 }
 
 static husk_status call(husk_queue *queue, const husk_conv_params *params,
@@ -83,15 +84,15 @@ static husk_status call(husk_queue *queue, const husk_conv_params *params,
     husk__conv_problem problem;
     husk_status status = resolve(params, arguments, names, &problem, scope);
     if (status == HUSK_OK)
-        status = husk__conv_suit(husk_queue_context(queue), &problem, names->y, scope);
+        status = husk__conv_check_device(husk_queue_context(queue), &problem, names->y, scope);
     if (status == HUSK_OK)
         status = bind(queue, arguments, names, scope);
     if (status != HUSK_OK || husk__tensor_count(arguments->dx) == 0)
         return status;
     problem.accumulates = (params->accumulate & HUSK_ACCUMULATE_INPUTS) != 0;
     problem.packs_every_call = true;
-    const husk__wish wish = make_wish(params, arguments);
-    return husk__plan_immediate(queue, &husk__op_conv_backward_data, &problem, &wish, arguments, scope);
+    const husk__preference preference = make_preference(params, arguments);
+    return husk__plan_immediate(queue, &husk__op_conv_backward_data, &problem, &preference, arguments, scope);
 }
 
 husk_status husk_conv_backward_data(husk_queue *queue, const husk_conv_params *params, const husk_tensor *w,

@@ -284,13 +284,14 @@ static husk_status plan_phase(husk_plan *plan, const husk_conv_params *params, p
     const husk__conv_problem *problem = plan->problem;
     const husk_tensor *const tensors[] = {&p->dy, &p->w, &p->dx};
     const uint64_t limit = husk__plan_inside_limit(plan);
-    const husk__wish wish = {.limit = limit ? (husk__limit){limit, false} : husk__default_limit(tensors, 3)};
+    const husk__preference preference = {.limit =
+                                             limit ? (husk__limit){limit, false} : husk__default_limit(tensors, 3)};
     husk__conv_problem own;
     husk_status status = husk__conv_resolve(params, &p->dy, &p->w, problem->has_bias ? &problem->bias : NULL, &p->dx,
                                             &NAMES, &own, scope);
     own.packs_every_call = true;
     if (status == HUSK_OK)
-        status = husk__plan_create(plan->context, &husk__op_conv, &own, &wish, &p->plan, scope);
+        status = husk__plan_create(plan->context, &husk__op_conv, &own, &preference, &p->plan, scope);
     if (status != HUSK_OK)
         return status;
     husk__plan_adopt(plan, p->plan);

@@ -107,7 +107,7 @@ static husk_status call(husk_queue *queue, const husk_conv_params *params,
     husk__conv_problem problem;
     husk_status status = resolve(params, &arguments, &problem, scope);
     if (status == HUSK_OK)
-        status = husk__conv_suit(husk_queue_context(queue), &problem, "x", scope);
+        status = husk__conv_check_device(husk_queue_context(queue), &problem, "x", scope);
     if (status == HUSK_OK)
         status = bind(queue, &arguments, scope);
     if (status != HUSK_OK)
@@ -121,8 +121,8 @@ static husk_status call(husk_queue *queue, const husk_conv_params *params,
     problem.accumulates = (params->accumulate & HUSK_ACCUMULATE_PARAMETERS) != 0;
     problem.is_bias_alone = !arguments.dw;
     const husk_tensor *const tensors[] = {arguments.x, arguments.dy, arguments.dw, arguments.dbias};
-    const husk__wish wish = husk__wish_of(params->variant, params->workspace_limit, tensors, 4);
-    return husk__plan_immediate(queue, &husk__op_conv_backward_weights, &problem, &wish, &arguments, scope);
+    const husk__preference preference = husk__preference_of(params->variant, params->workspace_limit, tensors, 4);
+    return husk__plan_immediate(queue, &husk__op_conv_backward_weights, &problem, &preference, &arguments, scope);
 }
 
 husk_status husk_conv_backward_weights(husk_queue *queue, const husk_conv_params *params, const husk_tensor *x,

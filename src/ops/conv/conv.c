@@ -12,13 +12,13 @@
 static const husk__conv_names NAMES = {"x", "w", "bias", "y", true, HUSK__CONV_Y, false, &husk__op_conv};
 
 // The user's word; packed weights ask for the variant that they were packed for.
-static husk__wish make_wish(const husk_conv_params *params, const husk_tensor *x, const husk_tensor *w,
-                            const husk_tensor *bias, const husk_tensor *y)
+static husk__preference make_preference(const husk_conv_params *params, const husk_tensor *x, const husk_tensor *w,
+                                        const husk_tensor *bias, const husk_tensor *y)
 {
     const husk_tensor *const tensors[] = {x, w, bias, y};
-    husk__wish wish = husk__wish_of(params->variant, params->workspace_limit, tensors, 4);
-    husk__wish_of_packed(&wish, w->packed);
-    return wish;
+    husk__preference preference = husk__preference_of(params->variant, params->workspace_limit, tensors, 4);
+    husk__preference_of_packed(&preference, w->packed);
+    return preference;
 }
 
 static bool is_empty(const husk_tensor *y)
@@ -58,7 +58,7 @@ husk_status husk_conv(husk_queue *queue, const husk_conv_params *params, const h
     if (status == HUSK_OK)
         status = husk__conv_resolve(&whole, x, w, bias, y, &NAMES, &problem, &scope);
     if (status == HUSK_OK)
-        status = husk__conv_suit(husk_queue_context(queue), &problem, "x", &scope);
+        status = husk__conv_check_device(husk_queue_context(queue), &problem, "x", &scope);
     if (status != HUSK_OK)
         return status;
     const husk__conv_arguments arguments = {x, w, bias, y};
@@ -66,8 +66,8 @@ husk_status husk_conv(husk_queue *queue, const husk_conv_params *params, const h
     if (status != HUSK_OK || is_empty(y))
         return status;
     problem.packs_every_call = !w->packed;
-    const husk__wish wish = make_wish(&whole, x, w, bias, y);
-    return husk__plan_immediate(queue, &husk__op_conv, &problem, &wish, &arguments, &scope);
+    const husk__preference preference = make_preference(&whole, x, w, bias, y);
+    return husk__plan_immediate(queue, &husk__op_conv, &problem, &preference, &arguments, &scope);
 }
 
 husk_status husk_conv_output_shape(const husk_conv_params *params, const husk_tensor *x, const husk_tensor *w,
@@ -105,13 +105,13 @@ husk_status husk_conv_plan_create(husk_context *context, const husk_conv_params 
     if (status == HUSK_OK)
         status = husk__conv_resolve(&whole, x, w, bias, y, &NAMES, &problem, &scope);
     if (status == HUSK_OK)
-        status = husk__conv_suit(context, &problem, "x", &scope);
+        status = husk__conv_check_device(context, &problem, "x", &scope);
     if (status != HUSK_OK)
         return status;
-    const husk__wish wish = make_wish(&whole, x, w, bias, y);
+    const husk__preference preference = make_preference(&whole, x, w, bias, y);
     // Whether weights come packed is every run's own affair: room for packing them stays.
     problem.has_packed_weights = false;
-    status = husk__plan_create(context, &husk__op_conv, &problem, &wish, plan, &scope);
+    status = husk__plan_create(context, &husk__op_conv, &problem, &preference, plan, &scope);
     if (status != HUSK_OK || !w->packed)
         return status;
     husk__key key;
@@ -221,8 +221,8 @@ static husk_status warm(husk_queue *queue, husk_buffer *buffer, const char *vari
     if (status != HUSK_OK)
         return status;
     const husk__conv_arguments arguments = {&x, &w, NULL, &y};
-    const husk__wish wish = make_wish(&params, &x, &w, NULL, &y);
-    return husk__plan_immediate(queue, &husk__op_conv, &problem, &wish, &arguments, scope);
+    const husk__preference preference = make_preference(&params, &x, &w, NULL, &y);
+    return husk__plan_immediate(queue, &husk__op_conv, &problem, &preference, &arguments, scope);
 }
 
 static husk_status prewarm(husk_queue *queue, const husk__scope *scope)

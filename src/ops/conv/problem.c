@@ -316,8 +316,8 @@ husk_status husk__conv_resolve(const husk_conv_params *params, const husk_tensor
     return check_sizes(problem, scope);
 }
 
-husk_status husk__conv_suit(husk_context *context, husk__conv_problem *problem, const char *of,
-                            const husk__scope *scope)
+husk_status husk__conv_check_device(husk_context *context, husk__conv_problem *problem, const char *of,
+                                    const husk__scope *scope)
 {
     problem->precision = husk__context_precision(context, problem->precision);
     problem->allows_winograd = problem->allows_winograd || problem->precision != HUSK_PRECISION_HIGHEST;

@@ -113,8 +113,8 @@ husk_status husk__conv_check_bias(const husk_tensor *bias, const char *name, int
 husk_status husk__conv_check_bias_dtype(const husk_tensor *bias, const char *name, husk_dtype dtype, const char *of,
                                         const husk__scope *scope);
 /* Whether the device has the dtype, which argument `of` has. The precision, if not given, becomes the context's. */
-husk_status husk__conv_suit(husk_context *context, husk__conv_problem *problem, const char *of,
-                            const husk__scope *scope);
+husk_status husk__conv_check_device(husk_context *context, husk__conv_problem *problem, const char *of,
+                                    const husk__scope *scope);
 /* What gradients ask of params: no activation, known bits of accumulate. */
 husk_status husk__conv_check_gradient(const husk_conv_params *params, const husk__scope *scope);
 /* The part of it that needs no bias and y; shape has x's rank. */

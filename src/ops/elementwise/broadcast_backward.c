@@ -184,7 +184,7 @@ static husk_tensor bare(const husk_tensor *tensor)
     return made;
 }
 
-static husk_status call(husk_queue *queue, const husk__op *op, const husk__wish *wish, problem *own,
+static husk_status call(husk_queue *queue, const husk__op *op, const husk__preference *preference, problem *own,
                         const arguments *given, const husk__scope *scope)
 {
     own->dy = bare(given->dy);
@@ -195,7 +195,7 @@ static husk_status call(husk_queue *queue, const husk__op *op, const husk__wish 
         if (own->is_wanted[i])
             own->gradient[i] = bare(given->gradient[i]);
     }
-    return husk__plan_immediate(queue, op, own, wish, given, scope);
+    return husk__plan_immediate(queue, op, own, preference, given, scope);
 }
 
 husk_status husk__broadcast_call(husk_queue *queue, const husk__op *op, const char *variant, problem own,
@@ -203,8 +203,8 @@ husk_status husk__broadcast_call(husk_queue *queue, const husk__op *op, const ch
 {
     const husk_tensor *const operands[] = {given->read[0], given->read[1], given->dy, given->gradient[HUSK__BY_A],
                                            given->gradient[HUSK__BY_B]};
-    const husk__wish wish = husk__wish_of(variant, 0, operands, 5);
-    return call(queue, op, &wish, &own, given, scope);
+    const husk__preference preference = husk__preference_of(variant, 0, operands, 5);
+    return call(queue, op, &preference, &own, given, scope);
 }
 
 husk_status husk__broadcast_prewarm(husk_queue *queue, const husk__op *op, problem own, const husk__scope *scope)
@@ -219,8 +219,8 @@ husk_status husk__broadcast_prewarm(husk_queue *queue, const husk__op *op, probl
     husk_tensor other = dy;
     other.offset = 128;
     const arguments given = {&dy, {&dy, &dy}, {&other, &one}};
-    const husk__wish wish = {0};
-    status = call(queue, op, &wish, &own, &given, scope);
+    const husk__preference preference = {0};
+    status = call(queue, op, &preference, &own, &given, scope);
     husk_buffer_release(buffer);
     return status;
 }

@@ -172,9 +172,9 @@ husk_status husk__dropout_enqueue(husk_queue *queue, const husk__op *op, bool is
     husk__tensor_bare(&own.x);
     husk__tensor_bare(&own.y);
     const husk_tensor *const operands[] = {x, y};
-    const husk__wish wish = husk__wish_of(params->variant, 0, operands, 2);
+    const husk__preference preference = husk__preference_of(params->variant, 0, operands, 2);
     const husk__dropout_arguments arguments = {x, y, params->seed, params->offset, params->p};
-    return husk__plan_immediate(queue, op, &own, &wish, &arguments, scope);
+    return husk__plan_immediate(queue, op, &own, &preference, &arguments, scope);
 }
 
 husk_status husk__dropout_prewarm(husk_queue *queue, const husk__op *op, bool is_gradient, const husk__scope *scope)

@@ -135,8 +135,8 @@ const husk__variant *const husk__elementwise_variants[] = {&vector, &grid, NULL}
 
 // ---- the call ----
 
-static husk_status call(husk_queue *queue, const husk__op *op, const husk__wish *wish, husk__elementwise *problem,
-                        const husk__elementwise_arguments *given, const husk__scope *scope)
+static husk_status call(husk_queue *queue, const husk__op *op, const husk__preference *preference,
+                        husk__elementwise *problem, const husk__elementwise_arguments *given, const husk__scope *scope)
 {
     problem->y = *given->y;
     husk__tensor_bare(&problem->y);
@@ -144,7 +144,7 @@ static husk_status call(husk_queue *queue, const husk__op *op, const husk__wish 
         problem->x[i] = *given->x[i];
         husk__tensor_bare(&problem->x[i]);
     }
-    return husk__plan_immediate(queue, op, problem, wish, given, scope);
+    return husk__plan_immediate(queue, op, problem, preference, given, scope);
 }
 
 husk_status husk__elementwise_call(husk_queue *queue, const husk__op *op, const char *variant,
@@ -152,8 +152,8 @@ husk_status husk__elementwise_call(husk_queue *queue, const husk__op *op, const 
                                    const husk__scope *scope)
 {
     const husk_tensor *const operands[] = {given->y, given->x[0], given->x[1], given->x[2]};
-    const husk__wish wish = husk__wish_of(variant, 0, operands, 1 + problem.inputs);
-    return call(queue, op, &wish, &problem, given, scope);
+    const husk__preference preference = husk__preference_of(variant, 0, operands, 1 + problem.inputs);
+    return call(queue, op, &preference, &problem, given, scope);
 }
 
 husk_status husk__elementwise_prewarm(husk_queue *queue, const husk__op *op, husk__elementwise problem,
@@ -166,8 +166,8 @@ husk_status husk__elementwise_prewarm(husk_queue *queue, const husk__op *op, hus
         return status;
     const husk_tensor x = husk_tensor_make(buffer, HUSK_F32, 1, shape);
     const husk__elementwise_arguments given = {&x, {&x, &x, &x}};
-    const husk__wish wish = {0};
-    status = call(queue, op, &wish, &problem, &given, scope);
+    const husk__preference preference = {0};
+    status = call(queue, op, &preference, &problem, &given, scope);
     husk_buffer_release(buffer);
     return status;
 }

@@ -264,8 +264,8 @@ static husk_status check_needs(const problem *own, const husk__scope *scope)
 }
 
 // Every argument but memory into a problem; given->run receives the x or y that is read.
-static husk_status resolve(const husk_gemm_params *given_params, call *given, problem *own, husk__wish *wish,
-                           const husk__scope *scope)
+static husk_status resolve(const husk_gemm_params *given_params, call *given, problem *own,
+                           husk__preference *preference, const husk__scope *scope)
 {
     husk_gemm_params params;
     *own = (problem){0};
@@ -306,7 +306,7 @@ static husk_status resolve(const husk_gemm_params *given_params, call *given, pr
         status = husk__tensor_check_distinct(&own->tensors[DC], "dc", scope);
     if (status == HUSK_OK)
         status = check_needs(own, scope);
-    *wish = husk__wish_of(params.variant, params.workspace_limit, tensors, TENSORS);
+    *preference = husk__preference_of(params.variant, params.workspace_limit, tensors, TENSORS);
     return status;
 }
 
@@ -385,18 +385,18 @@ husk_status husk_gemm_backward(husk_queue *queue, const husk_gemm_params *params
 {
     husk__scope scope;
     problem own;
-    husk__wish wish = {0};
+    husk__preference preference = {0};
     call given = {.run = {alpha, beta, {a, b, NULL, dy, da, db, dbias, dc}}, .x = x, .y = y};
     husk_status status = husk__call_begin(queue, "husk_gemm_backward", &scope);
     if (status == HUSK_OK)
-        status = resolve(params, &given, &own, &wish, &scope);
+        status = resolve(params, &given, &own, &preference, &scope);
     if (status == HUSK_OK)
         status = husk__dtype_check(husk_queue_context(queue), own.tensors[DY].dtype, "dy", &scope);
     if (status == HUSK_OK)
         status = bind(&own, queue, &given.run, &scope);
     if (status != HUSK_OK)
         return status;
-    return husk__plan_immediate(queue, &husk__op_gemm_backward, &own, &wish, &given.run, &scope);
+    return husk__plan_immediate(queue, &husk__op_gemm_backward, &own, &preference, &given.run, &scope);
 }
 
 husk_status husk_gemm_backward_plan_create(husk_context *context, const husk_gemm_params *params, const husk_tensor *a,
@@ -407,7 +407,7 @@ husk_status husk_gemm_backward_plan_create(husk_context *context, const husk_gem
 {
     husk__scope scope;
     problem own;
-    husk__wish wish = {0};
+    husk__preference preference = {0};
     call given = {.run = {1.0f, 0.0f, {a, b, NULL, dy, da, db, dbias, dc}}, .x = x, .y = y};
     husk_status status = husk__context_call_begin(context, "husk_gemm_backward_plan_create", error, &scope);
     if (status == HUSK_OK && !plan)
@@ -415,10 +415,11 @@ husk_status husk_gemm_backward_plan_create(husk_context *context, const husk_gem
     if (plan)
         *plan = NULL;
     if (status == HUSK_OK)
-        status = resolve(params, &given, &own, &wish, &scope);
+        status = resolve(params, &given, &own, &preference, &scope);
     if (status == HUSK_OK)
         status = husk__dtype_check(context, own.tensors[DY].dtype, "dy", &scope);
-    return status == HUSK_OK ? husk__plan_create(context, &husk__op_gemm_backward, &own, &wish, plan, &scope) : status;
+    return status == HUSK_OK ? husk__plan_create(context, &husk__op_gemm_backward, &own, &preference, plan, &scope)
+                             : status;
 }
 
 // The tensors of a run against the plan's.
@@ -477,10 +478,10 @@ static husk_status prewarm(husk_queue *queue, const husk__scope *scope)
         const husk_gemm_params params = HUSK_GEMM_PARAMS(.activation = activations[i]);
         call given = {.run = {1.0f, 0.0f, {[DY] = &dy, [DBIAS] = &dbias, [DC] = &dc}}, .x = &dy};
         problem own;
-        husk__wish wish = {0};
-        status = resolve(&params, &given, &own, &wish, scope);
+        husk__preference preference = {0};
+        status = resolve(&params, &given, &own, &preference, scope);
         if (status == HUSK_OK)
-            status = husk__plan_immediate(queue, &husk__op_gemm_backward, &own, &wish, &given.run, scope);
+            status = husk__plan_immediate(queue, &husk__op_gemm_backward, &own, &preference, &given.run, scope);
     }
     husk_buffer_release(buffer);
     return status;

@@ -189,7 +189,7 @@ static void set_activation(const husk_gemm_params *params, husk__gemm_problem *p
 // Every argument but memory, in the header's order, into a problem.
 static husk_status resolve(const husk_context *context, const husk_gemm_params *params, const husk_tensor *a,
                            const husk_tensor *b, const husk_tensor *bias, const husk_tensor *c,
-                           husk__gemm_problem *problem, husk__wish *wish, const husk__scope *scope)
+                           husk__gemm_problem *problem, husk__preference *preference, const husk__scope *scope)
 {
     husk_gemm_params resolved;
     *problem = (husk__gemm_problem){0};
@@ -228,8 +228,8 @@ static husk_status resolve(const husk_context *context, const husk_gemm_params *
     set_strides(problem);
     set_activation(&resolved, problem);
     const husk_tensor *const tensors[] = {&problem->a, &problem->b, &problem->c};
-    *wish = husk__wish_of(resolved.variant, resolved.workspace_limit, tensors, 3);
-    husk__wish_of_packed(wish, b->packed);
+    *preference = husk__preference_of(resolved.variant, resolved.workspace_limit, tensors, 3);
+    husk__preference_of_packed(preference, b->packed);
     return HUSK_OK;
 }
 
@@ -296,7 +296,8 @@ static husk_status bind(const husk__gemm_problem *problem, husk_queue *queue, co
 
 // alpha is 0: A and B are not read, as in BLAS, so that what is not finite there does not come into C. That is the
 // product over nothing, by whatever variant computes it in as much workspace.
-static void make_without_product(husk__gemm_problem *none, husk__gemm_run *run, husk__wish *wish, husk__limit limit)
+static void make_without_product(husk__gemm_problem *none, husk__gemm_run *run, husk__preference *preference,
+                                 husk__limit limit)
 {
     none->shape.k = 0;
     none->b_is_packed = false;
@@ -305,7 +306,7 @@ static void make_without_product(husk__gemm_problem *none, husk__gemm_run *run, 
     set_strides(none);
     run->a = &none->a;
     run->b = &none->b;
-    *wish = (husk__wish){.limit = limit};
+    *preference = (husk__preference){.limit = limit};
 }
 
 // ---- the calls ----
@@ -315,10 +316,10 @@ husk_status husk_gemm(husk_queue *queue, const husk_gemm_params *params, float a
 {
     husk__scope scope;
     husk__gemm_problem problem;
-    husk__wish wish = {0};
+    husk__preference preference = {0};
     husk_status status = husk__call_begin(queue, "husk_gemm", &scope);
     if (status == HUSK_OK)
-        status = resolve(husk_queue_context(queue), params, a, b, bias, c, &problem, &wish, &scope);
+        status = resolve(husk_queue_context(queue), params, a, b, bias, c, &problem, &preference, &scope);
     if (status == HUSK_OK)
         status = husk__dtype_check(husk_queue_context(queue), problem.dtype, "a", &scope);
     if (status != HUSK_OK)
@@ -329,13 +330,13 @@ husk_status husk_gemm(husk_queue *queue, const husk_gemm_params *params, float a
         return status;
     if (alpha == 0.0f && problem.shape.k > 0) {
         husk__gemm_run own = run;
-        make_without_product(&problem, &own, &wish, wish.limit);
-        return husk__plan_immediate(queue, &husk__op_gemm, &problem, &wish, &own, &scope);
+        make_without_product(&problem, &own, &preference, preference.limit);
+        return husk__plan_immediate(queue, &husk__op_gemm, &problem, &preference, &own, &scope);
     }
     if (!b->packed)
-        return husk__plan_immediate(queue, &husk__op_gemm, &problem, &wish, &run, &scope);
+        return husk__plan_immediate(queue, &husk__op_gemm, &problem, &preference, &run, &scope);
     husk_plan *plan;
-    status = husk__plan_find(husk_queue_context(queue), &husk__op_gemm, &problem, &wish, &plan, &scope);
+    status = husk__plan_find(husk_queue_context(queue), &husk__op_gemm, &problem, &preference, &plan, &scope);
     if (status != HUSK_OK)
         return status;
     husk__key key = {0};
@@ -353,18 +354,18 @@ husk_status husk_gemm_plan_create(husk_context *context, const husk_gemm_params 
 {
     husk__scope scope;
     husk__gemm_problem problem;
-    husk__wish wish = {0};
+    husk__preference preference = {0};
     husk_status status = husk__context_call_begin(context, "husk_gemm_plan_create", error, &scope);
     if (status == HUSK_OK && !plan)
         return husk__reject(&scope, "plan", "is NULL");
     if (plan)
         *plan = NULL;
     if (status == HUSK_OK)
-        status = resolve(context, params, a, b, bias, c, &problem, &wish, &scope);
+        status = resolve(context, params, a, b, bias, c, &problem, &preference, &scope);
     if (status == HUSK_OK)
         status = husk__dtype_check(context, problem.dtype, "a", &scope);
     if (status == HUSK_OK)
-        status = husk__plan_create(context, &husk__op_gemm, &problem, &wish, plan, &scope);
+        status = husk__plan_create(context, &husk__op_gemm, &problem, &preference, plan, &scope);
     if (status != HUSK_OK || !b->packed)
         return status;
     husk__key key = {0};
@@ -431,10 +432,10 @@ husk_status husk_gemm_plan_run(husk_plan *plan, husk_queue *queue, float alpha, 
     if (alpha != 0.0f || none.shape.k == 0)
         return husk__plan_execute(plan, queue, &run, &scope);
     husk__gemm_run own = run;
-    husk__wish wish;
+    husk__preference preference;
     husk_plan *other;
-    make_without_product(&none, &own, &wish, plan->limit);
-    status = husk__plan_find(plan->context, &husk__op_gemm, &none, &wish, &other, &scope);
+    make_without_product(&none, &own, &preference, plan->limit);
+    status = husk__plan_find(plan->context, &husk__op_gemm, &none, &preference, &other, &scope);
     if (status != HUSK_OK)
         return status;
     status = husk__plan_execute(other, queue, &own, &scope);

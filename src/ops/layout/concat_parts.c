@@ -230,10 +230,10 @@ static husk_status enqueue(husk_queue *queue, const husk_concat_params *params, 
                            const husk__concat_problem *problem, const husk__scope *scope)
 {
     husk__concat_arguments given = {.whole = &own->whole};
-    const husk__wish wish = {.variant = params->variant};
+    const husk__preference preference = {.variant = params->variant};
     for (int32_t k = 0; k < own->count; ++k)
         given.parts[k] = own->parts[k];
-    return husk__plan_immediate(queue, op, problem, &wish, &given, scope);
+    return husk__plan_immediate(queue, op, problem, &preference, &given, scope);
 }
 
 // All at once where they lie so that one launch does, otherwise one by one.

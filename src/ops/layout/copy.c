@@ -274,9 +274,9 @@ husk_status husk_copy(husk_queue *queue, const husk_copy_params *params, const h
 
     const problem own = resolve(x, y);
     const husk_tensor *const operands[] = {x, y};
-    const husk__wish wish = husk__wish_of(given.variant, 0, operands, 2);
+    const husk__preference preference = husk__preference_of(given.variant, 0, operands, 2);
     const arguments tensors = {x, y};
-    return husk__plan_immediate(queue, &husk__op_copy, &own, &wish, &tensors, &scope);
+    return husk__plan_immediate(queue, &husk__op_copy, &own, &preference, &tensors, &scope);
 }
 
 // Bits of four bytes.
@@ -291,9 +291,9 @@ static husk_status prewarm(husk_queue *queue, const husk__scope *scope)
     husk_tensor y = x;
     y.offset = 64;
     const problem own = resolve(&x, &y);
-    const husk__wish wish = {0};
+    const husk__preference preference = {0};
     const arguments tensors = {&x, &y};
-    status = husk__plan_immediate(queue, &husk__op_copy, &own, &wish, &tensors, scope);
+    status = husk__plan_immediate(queue, &husk__op_copy, &own, &preference, &tensors, scope);
     husk_buffer_release(buffer);
     return status;
 }

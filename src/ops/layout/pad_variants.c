@@ -145,8 +145,8 @@ husk_status husk__pad_enqueue(husk_queue *queue, const husk__op *op, const husk_
     if (husk__tensor_count(is_gradient ? given->x : given->y) == 0)
         return HUSK_OK;
     const husk__pad_problem own = husk__pad_resolve(params, is_gradient, given);
-    const husk__wish wish = {.variant = params->variant};
-    return husk__plan_immediate(queue, op, &own, &wish, given, scope);
+    const husk__preference preference = {.variant = params->variant};
+    return husk__plan_immediate(queue, op, &own, &preference, given, scope);
 }
 
 husk_status husk__pad_prewarm(husk_queue *queue, const husk__op *op, bool is_gradient, const husk__scope *scope)

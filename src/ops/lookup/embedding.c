@@ -77,8 +77,8 @@ static husk_status enqueue(husk_queue *queue, const husk_embedding_params *param
 {
     const husk__embedding_problem own = husk__embedding_resolve(params, tensors->table, tensors->indices, tensors->y);
     const husk_tensor *const operands[] = {tensors->table, tensors->indices, tensors->y};
-    const husk__wish wish = husk__wish_of(params->variant, 0, operands, 3);
-    return husk__plan_immediate(queue, &husk__op_embedding, &own, &wish, tensors, scope);
+    const husk__preference preference = husk__preference_of(params->variant, 0, operands, 3);
+    return husk__plan_immediate(queue, &husk__op_embedding, &own, &preference, tensors, scope);
 }
 
 husk_status husk_embedding(husk_queue *queue, const husk_embedding_params *params, const husk_tensor *table,

@@ -183,8 +183,8 @@ static husk_status enqueue(husk_queue *queue, const husk_embedding_params *param
 {
     const husk__embedding_problem own = husk__embedding_resolve(params, tensors->dtable, tensors->indices, tensors->dy);
     const husk_tensor *const operands[] = {tensors->indices, tensors->dy, tensors->dtable};
-    const husk__wish wish = husk__wish_of(params->variant, 0, operands, 3);
-    return husk__plan_immediate(queue, &husk__op_embedding_backward, &own, &wish, tensors, scope);
+    const husk__preference preference = husk__preference_of(params->variant, 0, operands, 3);
+    return husk__plan_immediate(queue, &husk__op_embedding_backward, &own, &preference, tensors, scope);
 }
 
 husk_status husk_embedding_backward(husk_queue *queue, const husk_embedding_params *params, const husk_tensor *indices,

@@ -142,9 +142,9 @@ static husk_status enqueue(husk_queue *queue, const husk_one_hot_params *params,
     husk__tensor_bare(&own.labels);
     husk__tensor_bare(&own.y);
     const husk_tensor *const operands[] = {labels, y};
-    const husk__wish wish = husk__wish_of(params->variant, 0, operands, 2);
+    const husk__preference preference = husk__preference_of(params->variant, 0, operands, 2);
     const arguments tensors = {labels, y, params->on, params->off};
-    return husk__plan_immediate(queue, &husk__op_one_hot, &own, &wish, &tensors, scope);
+    return husk__plan_immediate(queue, &husk__op_one_hot, &own, &preference, &tensors, scope);
 }
 
 husk_status husk_one_hot(husk_queue *queue, const husk_one_hot_params *params, const husk_tensor *labels,

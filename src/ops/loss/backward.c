@@ -67,6 +67,6 @@ husk_status husk_loss_backward(husk_queue *queue, const husk_loss_params *params
 
     const problem own = husk__loss_resolve(&given, &tensors, true);
     const husk_tensor *const operands[] = {x, target, dx};
-    const husk__wish wish = husk__wish_of(given.variant, 0, operands, 3);
-    return husk__plan_immediate(queue, &husk__op_loss_backward, &own, &wish, &tensors, &scope);
+    const husk__preference preference = husk__preference_of(given.variant, 0, operands, 3);
+    return husk__plan_immediate(queue, &husk__op_loss_backward, &own, &preference, &tensors, &scope);
 }

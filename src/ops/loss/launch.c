@@ -335,8 +335,8 @@ husk_status husk__loss_prewarm(husk_queue *queue, const husk__op *op, bool is_ba
         const husk_loss_params params = husk_loss_defaults(kinds[i]);
         const arguments given = {.x = &x, .target = &x, .dloss = &one, .last = is_backward ? &x : &one};
         const problem own = husk__loss_resolve(&params, &given, is_backward);
-        const husk__wish wish = {0};
-        status = husk__plan_immediate(queue, op, &own, &wish, &given, scope);
+        const husk__preference preference = {0};
+        status = husk__plan_immediate(queue, op, &own, &preference, &given, scope);
     }
     husk_buffer_release(buffer);
     return status;

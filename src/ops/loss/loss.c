@@ -91,6 +91,6 @@ husk_status husk_loss(husk_queue *queue, const husk_loss_params *params, const h
 
     const problem own = husk__loss_resolve(&given, &tensors, false);
     const husk_tensor *const operands[] = {x, target, loss};
-    const husk__wish wish = husk__wish_of(given.variant, 0, operands, 3);
-    return husk__plan_immediate(queue, &husk__op_loss, &own, &wish, &tensors, &scope);
+    const husk__preference preference = husk__preference_of(given.variant, 0, operands, 3);
+    return husk__plan_immediate(queue, &husk__op_loss, &own, &preference, &tensors, &scope);
 }

@@ -150,8 +150,8 @@ husk_status husk_norm_backward(husk_queue *queue, const husk_norm_params *params
 
     const husk__norm_problem own = resolve(&options, &given);
     const husk_tensor *const operands[] = {x, dy, dx, scale, dscale, dbias};
-    const husk__wish wish = husk__wish_of(options.variant, 0, operands, 6);
-    return husk__plan_immediate(queue, &husk__op_norm_backward, &own, &wish, &given, &scope);
+    const husk__preference preference = husk__preference_of(options.variant, 0, operands, 6);
+    return husk__plan_immediate(queue, &husk__op_norm_backward, &own, &preference, &given, &scope);
 }
 
 // A few rows, and a small image in both layouts; everything is in the same few numbers.
@@ -174,8 +174,8 @@ static husk_status prewarm(husk_queue *queue, const husk__scope *scope)
         const husk__norm_arguments given = {
             .x = x, .mean = &saved, .rstd = &saved, .dy = x, .dx = x, .dscale = &parameter, .dbias = &parameter};
         const husk__norm_problem own = resolve(&params, &given);
-        const husk__wish wish = {0};
-        status = husk__plan_immediate(queue, &husk__op_norm_backward, &own, &wish, &given, scope);
+        const husk__preference preference = {0};
+        status = husk__plan_immediate(queue, &husk__op_norm_backward, &own, &preference, &given, scope);
     }
     husk_buffer_release(buffer);
     return status;

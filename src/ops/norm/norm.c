@@ -130,8 +130,8 @@ husk_status husk_norm(husk_queue *queue, const husk_norm_params *params, const h
 
     const husk__norm_problem own = husk__norm_resolve(&options, x, y, NULL);
     const husk_tensor *const operands[] = {x, y, scale, bias};
-    const husk__wish wish = husk__wish_of(options.variant, 0, operands, 4);
-    return husk__plan_immediate(queue, &husk__op_norm, &own, &wish, &given, &scope);
+    const husk__preference preference = husk__preference_of(options.variant, 0, operands, 4);
+    return husk__plan_immediate(queue, &husk__op_norm, &own, &preference, &given, &scope);
 }
 
 // A few rows, and a small image in both layouts.
@@ -149,9 +149,9 @@ static husk_status prewarm(husk_queue *queue, const husk__scope *scope)
         const husk_norm_params params =
             HUSK_MAKE(husk_norm_params, .kind = HUSK_NORM_GROUP, .groups = 4, .axis = -1, .epsilon = 1e-5f);
         const husk__norm_problem own = husk__norm_resolve(&params, &images[i], &images[i], NULL);
-        const husk__wish wish = {0};
+        const husk__preference preference = {0};
         const husk__norm_arguments given = {.x = &images[i], .y = &images[i]};
-        status = husk__plan_immediate(queue, &husk__op_norm, &own, &wish, &given, scope);
+        status = husk__plan_immediate(queue, &husk__op_norm, &own, &preference, &given, scope);
     }
     husk_buffer_release(buffer);
     return status;

@@ -95,8 +95,8 @@ static husk_status validate(husk_queue *queue, const husk_grad_norm_params *para
 static husk_status enqueue(husk_queue *queue, const char *variant, const arguments *given, const husk__scope *scope)
 {
     const problem own = husk__grad_list_resolve(&given->list, true);
-    const husk__wish wish = {.variant = variant};
-    return husk__plan_immediate(queue, &husk__op_grad_norm, &own, &wish, given, scope);
+    const husk__preference preference = {.variant = variant};
+    return husk__plan_immediate(queue, &husk__op_grad_norm, &own, &preference, given, scope);
 }
 
 husk_status husk_grad_norm(husk_queue *queue, const husk_grad_norm_params *params, const husk_tensor *const *tensors,

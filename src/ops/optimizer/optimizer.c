@@ -314,9 +314,9 @@ husk_status husk_optimizer(husk_queue *queue, const husk_optimizer_params *param
         return status;
     const problem own = {husk__tensor_count(w), g->dtype, given.copy ? given.copy->dtype : HUSK_F32};
     const husk_tensor *const operands[] = {w, g};
-    const husk__wish wish = husk__wish_of(options.variant, 0, operands, 2);
+    const husk__preference preference = husk__preference_of(options.variant, 0, operands, 2);
     resolve(&options, &given);
-    return husk__plan_immediate(queue, &husk__op_optimizer, &own, &wish, &given, &scope);
+    return husk__plan_immediate(queue, &husk__op_optimizer, &own, &preference, &given, &scope);
 }
 
 // One plain step.
@@ -333,9 +333,9 @@ static husk_status prewarm(husk_queue *queue, const husk__scope *scope)
     const husk_optimizer_params params = husk_sgd(0.1);
     arguments given = {.g = &g, .w = &w};
     const problem own = {.count = 64};
-    const husk__wish wish = {0};
+    const husk__preference preference = {0};
     resolve(&params, &given);
-    status = husk__plan_immediate(queue, &husk__op_optimizer, &own, &wish, &given, scope);
+    status = husk__plan_immediate(queue, &husk__op_optimizer, &own, &preference, &given, scope);
     husk_buffer_release(buffer);
     return status;
 }

@@ -142,8 +142,8 @@ husk_status husk_pool_backward(husk_queue *queue, const husk_pool_params *params
 
     const problem own = resolve(&given, &tensors, dimensions);
     const husk_tensor *const operands[] = {dx, dy};
-    const husk__wish wish = husk__wish_of(given.variant, 0, operands, 2);
-    return husk__plan_immediate(queue, &husk__op_pool_backward, &own, &wish, &tensors, &scope);
+    const husk__preference preference = husk__preference_of(given.variant, 0, operands, 2);
+    return husk__plan_immediate(queue, &husk__op_pool_backward, &own, &preference, &tensors, &scope);
 }
 
 // Maximum, with indices, and average over 3x3 windows on a few numbers.
@@ -173,8 +173,8 @@ static husk_status prewarm(husk_queue *queue, const husk__scope *scope)
         indices.offset = 2 * 4 * 16 * 16;
         const arguments tensors = {&params, NULL, i ? NULL : &indices, &dy, &dx};
         const problem own = resolve(&params, &tensors, dimensions);
-        const husk__wish wish = {0};
-        status = husk__plan_immediate(queue, &husk__op_pool_backward, &own, &wish, &tensors, scope);
+        const husk__preference preference = {0};
+        status = husk__plan_immediate(queue, &husk__op_pool_backward, &own, &preference, &tensors, scope);
     }
     husk_buffer_release(buffer);
     return status;

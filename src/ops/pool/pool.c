@@ -106,9 +106,9 @@ husk_status husk_pool(husk_queue *queue, const husk_pool_params *params, const h
 
     const husk__pool_problem own = husk__pool_resolve(&given, x, y, indices, dimensions);
     const husk_tensor *const operands[] = {x, y};
-    const husk__wish wish = husk__wish_of(given.variant, 0, operands, 2);
+    const husk__preference preference = husk__preference_of(given.variant, 0, operands, 2);
     const husk__pool_arguments tensors = {x, y, indices};
-    return husk__plan_immediate(queue, &husk__op_pool, &own, &wish, &tensors, &scope);
+    return husk__plan_immediate(queue, &husk__op_pool, &own, &preference, &tensors, &scope);
 }
 
 // Maximum and average over 3x3 windows, and global average, on a few numbers.
@@ -134,9 +134,9 @@ static husk_status prewarm(husk_queue *queue, const husk__scope *scope)
         husk_tensor y = husk_tensor_make(buffer, HUSK_F32, 4, shape);
         y.offset = 4 * 16 * 16;
         const husk__pool_problem own = husk__pool_resolve(&cases[i], &x, &y, NULL, dimensions);
-        const husk__wish wish = {0};
+        const husk__preference preference = {0};
         const husk__pool_arguments tensors = {&x, &y, NULL};
-        status = husk__plan_immediate(queue, &husk__op_pool, &own, &wish, &tensors, scope);
+        status = husk__plan_immediate(queue, &husk__op_pool, &own, &preference, &tensors, scope);
     }
     husk_buffer_release(buffer);
     return status;

@@ -200,7 +200,7 @@ static void keep(const husk_tensor *tensor, bool *has, husk_tensor *out)
 // Every argument but memory and the values of a run.
 static husk_status resolve(const husk_quantized_conv_params *params, const husk_tensor *x, const husk_tensor *w,
                            const husk_tensor *w_scale, const husk_tensor *bias, const husk_tensor *y, problem *own,
-                           husk__wish *wish, const husk__scope *scope)
+                           husk__preference *preference, const husk__scope *scope)
 {
     husk_conv_params given;
     memset(own, 0, sizeof *own);
@@ -241,8 +241,8 @@ static husk_status resolve(const husk_quantized_conv_params *params, const husk_
     husk__quantized_conv_strides(y, own->y_strides);
     set_products(own);
     const husk_tensor *const tensors[] = {&own->x, &own->w, &own->y};
-    *wish = husk__wish_of(given.variant, given.workspace_limit, tensors, 3);
-    husk__wish_of_packed(wish, w->packed);
+    *preference = husk__preference_of(given.variant, given.workspace_limit, tensors, 3);
+    husk__preference_of_packed(preference, w->packed);
     return HUSK_OK;
 }
 
@@ -283,10 +283,10 @@ husk_status husk_quantized_conv(husk_queue *queue, const husk_quantized_conv_par
 {
     husk__scope scope;
     problem own;
-    husk__wish wish = {0};
+    husk__preference preference = {0};
     husk_status status = husk__call_begin(queue, "husk_quantized_conv", &scope);
     if (status == HUSK_OK)
-        status = resolve(params, x, w, w_scale, bias, y, &own, &wish, &scope);
+        status = resolve(params, x, w, w_scale, bias, y, &own, &preference, &scope);
     if (status != HUSK_OK)
         return status;
     arguments run = {.x = x, .w = w, .w_scale = w_scale, .bias = bias, .y = y};
@@ -294,10 +294,10 @@ husk_status husk_quantized_conv(husk_queue *queue, const husk_quantized_conv_par
     if (status != HUSK_OK || is_empty(&own))
         return status;
     if (!w->packed)
-        return husk__plan_immediate(queue, &husk__op_quantized_conv, &own, &wish, &run, &scope);
+        return husk__plan_immediate(queue, &husk__op_quantized_conv, &own, &preference, &run, &scope);
     husk_plan *plan;
     husk__key key = {0};
-    status = husk__plan_find(husk_queue_context(queue), &husk__op_quantized_conv, &own, &wish, &plan, &scope);
+    status = husk__plan_find(husk_queue_context(queue), &husk__op_quantized_conv, &own, &preference, &plan, &scope);
     if (status != HUSK_OK)
         return status;
     husk__quantized_conv_packed_key(&own, &key);
@@ -315,16 +315,16 @@ husk_status husk_quantized_conv_plan_create(husk_context *context, const husk_qu
 {
     husk__scope scope;
     problem own;
-    husk__wish wish = {0};
+    husk__preference preference = {0};
     husk_status status = husk__context_call_begin(context, "husk_quantized_conv_plan_create", error, &scope);
     if (status == HUSK_OK && !plan)
         return husk__reject(&scope, "plan", "is NULL");
     if (plan)
         *plan = NULL;
     if (status == HUSK_OK)
-        status = resolve(params, x, w, w_scale, bias, y, &own, &wish, &scope);
+        status = resolve(params, x, w, w_scale, bias, y, &own, &preference, &scope);
     if (status == HUSK_OK)
-        status = husk__plan_create(context, &husk__op_quantized_conv, &own, &wish, plan, &scope);
+        status = husk__plan_create(context, &husk__op_quantized_conv, &own, &preference, plan, &scope);
     if (status != HUSK_OK || !w->packed)
         return status;
     husk__key key = {0};

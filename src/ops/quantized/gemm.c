@@ -242,7 +242,7 @@ static void keep(const husk_tensor *tensor, bool *has, husk_tensor *out)
 // Every argument but memory and the values of a run.
 static husk_status resolve(const husk_quantized_gemm_params *params, const husk_tensor *a, const husk_tensor *b,
                            const husk_tensor *b_scale, const husk_tensor *bias, const husk_tensor *c, problem *own,
-                           husk__wish *wish, const husk__scope *scope)
+                           husk__preference *preference, const husk__scope *scope)
 {
     husk_quantized_gemm_params given;
     memset(own, 0, sizeof *own);
@@ -274,8 +274,8 @@ static husk_status resolve(const husk_quantized_gemm_params *params, const husk_
     own->b_is_packed = b->packed != NULL;
     set_products(own);
     const husk_tensor *const tensors[] = {&own->a, &own->b, &own->c};
-    *wish = husk__wish_of(given.variant, given.workspace_limit, tensors, 3);
-    husk__wish_of_packed(wish, b->packed);
+    *preference = husk__preference_of(given.variant, given.workspace_limit, tensors, 3);
+    husk__preference_of_packed(preference, b->packed);
     return HUSK_OK;
 }
 
@@ -316,10 +316,10 @@ husk_status husk_quantized_gemm(husk_queue *queue, const husk_quantized_gemm_par
 {
     husk__scope scope;
     problem own;
-    husk__wish wish = {0};
+    husk__preference preference = {0};
     husk_status status = husk__call_begin(queue, "husk_quantized_gemm", &scope);
     if (status == HUSK_OK)
-        status = resolve(params, a, b, b_scale, bias, c, &own, &wish, &scope);
+        status = resolve(params, a, b, b_scale, bias, c, &own, &preference, &scope);
     if (status != HUSK_OK)
         return status;
     arguments run = {.a = a, .b = b, .b_scale = b_scale, .bias = bias, .c = c};
@@ -327,10 +327,10 @@ husk_status husk_quantized_gemm(husk_queue *queue, const husk_quantized_gemm_par
     if (status != HUSK_OK || is_empty(&own))
         return status;
     if (!b->packed)
-        return husk__plan_immediate(queue, &husk__op_quantized_gemm, &own, &wish, &run, &scope);
+        return husk__plan_immediate(queue, &husk__op_quantized_gemm, &own, &preference, &run, &scope);
     husk_plan *plan;
     husk__key key = {0};
-    status = husk__plan_find(husk_queue_context(queue), &husk__op_quantized_gemm, &own, &wish, &plan, &scope);
+    status = husk__plan_find(husk_queue_context(queue), &husk__op_quantized_gemm, &own, &preference, &plan, &scope);
     if (status != HUSK_OK)
         return status;
     husk__quantized_gemm_packed_key(&own, &key);
@@ -348,16 +348,16 @@ husk_status husk_quantized_gemm_plan_create(husk_context *context, const husk_qu
 {
     husk__scope scope;
     problem own;
-    husk__wish wish = {0};
+    husk__preference preference = {0};
     husk_status status = husk__context_call_begin(context, "husk_quantized_gemm_plan_create", error, &scope);
     if (status == HUSK_OK && !plan)
         return husk__reject(&scope, "plan", "is NULL");
     if (plan)
         *plan = NULL;
     if (status == HUSK_OK)
-        status = resolve(params, a, b, b_scale, bias, c, &own, &wish, &scope);
+        status = resolve(params, a, b, b_scale, bias, c, &own, &preference, &scope);
     if (status == HUSK_OK)
-        status = husk__plan_create(context, &husk__op_quantized_gemm, &own, &wish, plan, &scope);
+        status = husk__plan_create(context, &husk__op_quantized_gemm, &own, &preference, plan, &scope);
     if (status != HUSK_OK || !b->packed)
         return status;
     husk__key key = {0};

@@ -296,8 +296,8 @@ static husk_status enqueue(husk_queue *queue, const husk__quantize_operator *cal
     if (given->zero)
         own.zero = along(given->zero, &own.x, params->axis);
     const husk_tensor *const operands[] = {given->x, given->y};
-    const husk__wish wish = husk__wish_of(params->variant, 0, operands, 2);
-    return husk__plan_immediate(queue, called->op, &own, &wish, given, scope);
+    const husk__preference preference = husk__preference_of(params->variant, 0, operands, 2);
+    return husk__plan_immediate(queue, called->op, &own, &preference, given, scope);
 }
 
 husk_status husk__quantize_call(husk_queue *queue, const husk__quantize_operator *called,

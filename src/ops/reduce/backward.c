@@ -172,10 +172,10 @@ static husk_status prepare(husk_plan *plan, const char *file, const char *kernel
     own->scale = what->kind == HUSK_REDUCE_MEAN ? 1.0 / (double)reduced : 1.0;
     if (has_pairs(what)) {
         const husk_tensor *const operands[] = {&what->x};
-        const husk__wish wish = {.limit = husk__default_limit(operands, 1)};
+        const husk__preference preference = {.limit = husk__default_limit(operands, 1)};
         own->pairs_problem = pairs_problem(what);
         husk_status status =
-            husk__plan_create(plan->context, &husk__op_reduce, &own->pairs_problem, &wish, &own->pairs, scope);
+            husk__plan_create(plan->context, &husk__op_reduce, &own->pairs_problem, &preference, &own->pairs, scope);
         if (status != HUSK_OK)
             return status;
         husk__plan_adopt(plan, own->pairs);
@@ -403,8 +403,8 @@ husk_status husk_reduce_backward(husk_queue *queue, const husk_reduce_params *pa
 
     const problem own = resolve(&own_params, reduced, &given);
     const husk_tensor *const operands[] = {reads_x(own.kind) ? x : NULL, dy, dx};
-    const husk__wish wish = husk__wish_of(own_params.variant, 0, operands, 3);
-    return husk__plan_immediate(queue, &husk__op_reduce_backward, &own, &wish, &given, &scope);
+    const husk__preference preference = husk__preference_of(own_params.variant, 0, operands, 3);
+    return husk__plan_immediate(queue, &husk__op_reduce_backward, &own, &preference, &given, &scope);
 }
 
 // A sum's gradient, on a few numbers.
@@ -421,8 +421,8 @@ static husk_status prewarm(husk_queue *queue, const husk__scope *scope)
     const husk_reduce_params params = {0};
     const arguments given = {NULL, NULL, &dy, &dx};
     const problem own = resolve(&params, 1u << 1, &given);
-    const husk__wish wish = {0};
-    status = husk__plan_immediate(queue, &husk__op_reduce_backward, &own, &wish, &given, scope);
+    const husk__preference preference = {0};
+    status = husk__plan_immediate(queue, &husk__op_reduce_backward, &own, &preference, &given, scope);
     husk_buffer_release(buffer);
     return status;
 }

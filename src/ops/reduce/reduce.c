@@ -117,9 +117,9 @@ husk_status husk_reduce(husk_queue *queue, const husk_reduce_params *params, con
 
     const husk__reduce_problem own = resolve(given.kind, reduced, x, y);
     const husk_tensor *const operands[] = {x, y};
-    const husk__wish wish = husk__wish_of(given.variant, 0, operands, 2);
+    const husk__preference preference = husk__preference_of(given.variant, 0, operands, 2);
     const husk__reduce_arguments tensors = {x, y};
-    return husk__plan_immediate(queue, &husk__op_reduce, &own, &wish, &tensors, &scope);
+    return husk__plan_immediate(queue, &husk__op_reduce, &own, &preference, &tensors, &scope);
 }
 
 // Rows and columns, on a few numbers.
@@ -135,9 +135,9 @@ static husk_status prewarm(husk_queue *queue, const husk__scope *scope)
     y.offset = 32 * 32;
     for (uint32_t reduced = 1; reduced <= 2 && status == HUSK_OK; ++reduced) {
         const husk__reduce_problem own = resolve(HUSK_REDUCE_SUM, reduced, &x, &y);
-        const husk__wish wish = {0};
+        const husk__preference preference = {0};
         const husk__reduce_arguments tensors = {&x, &y};
-        status = husk__plan_immediate(queue, &husk__op_reduce, &own, &wish, &tensors, scope);
+        status = husk__plan_immediate(queue, &husk__op_reduce, &own, &preference, &tensors, scope);
     }
     husk_buffer_release(buffer);
     return status;

@@ -38,20 +38,21 @@ husk_status husk_rnn_backward(husk_queue *queue, const husk_rnn_params *params, 
 {
     husk__scope scope;
     problem own;
-    husk__wish wish = {0};
+    husk__preference preference = {0};
     husk__rnn_backward_call given;
     husk_status status = husk__call_begin(queue, "husk_rnn_backward", &scope);
     if (status == HUSK_OK)
         status = husk__rnn_backward_read(inputs, outputs, output_gradients, gradients, &given, &scope);
     if (status == HUSK_OK)
-        status = husk__rnn_backward_resolve(husk_queue_context(queue), params, &given, &own, &wish, &scope);
+        status = husk__rnn_backward_resolve(husk_queue_context(queue), params, &given, &own, &preference, &scope);
     if (status == HUSK_OK)
         status = husk__dtype_check(husk_queue_context(queue), own.forward.dtype, "x", &scope);
     if (status != HUSK_OK)
         return status;
     const arguments run = {&given.inputs, &given.outputs, &given.output_gradients, &given.gradients};
     status = husk__rnn_backward_bind(&own, queue, &run, &scope);
-    return status == HUSK_OK ? husk__plan_immediate(queue, &husk__op_rnn_backward, &own, &wish, &run, &scope) : status;
+    return status == HUSK_OK ? husk__plan_immediate(queue, &husk__op_rnn_backward, &own, &preference, &run, &scope)
+                             : status;
 }
 
 husk_status husk_rnn_backward_plan_create(husk_context *context, const husk_rnn_params *params,
@@ -61,7 +62,7 @@ husk_status husk_rnn_backward_plan_create(husk_context *context, const husk_rnn_
 {
     husk__scope scope;
     problem own;
-    husk__wish wish = {0};
+    husk__preference preference = {0};
     husk__rnn_backward_call given;
     if (plan)
         *plan = NULL;
@@ -71,10 +72,11 @@ husk_status husk_rnn_backward_plan_create(husk_context *context, const husk_rnn_
     if (status == HUSK_OK)
         status = husk__rnn_backward_read(inputs, outputs, output_gradients, gradients, &given, &scope);
     if (status == HUSK_OK)
-        status = husk__rnn_backward_resolve(context, params, &given, &own, &wish, &scope);
+        status = husk__rnn_backward_resolve(context, params, &given, &own, &preference, &scope);
     if (status == HUSK_OK)
         status = husk__dtype_check(context, own.forward.dtype, "x", &scope);
-    return status == HUSK_OK ? husk__plan_create(context, &husk__op_rnn_backward, &own, &wish, plan, &scope) : status;
+    return status == HUSK_OK ? husk__plan_create(context, &husk__op_rnn_backward, &own, &preference, plan, &scope)
+                             : status;
 }
 
 husk_status husk_rnn_backward_plan_run(husk_plan *plan, husk_queue *queue, const husk_rnn_inputs *inputs,

@@ -189,11 +189,11 @@ static void keep_given(problem *own)
 }
 
 husk_status husk__rnn_backward_resolve(const husk_context *context, const husk_rnn_params *params, const call *given,
-                                       problem *own, husk__wish *wish, const husk__scope *scope)
+                                       problem *own, husk__preference *preference, const husk__scope *scope)
 {
     *own = (problem){0};
     husk_status status =
-        husk__rnn_resolve(context, params, &given->inputs, &given->outputs, &own->forward, wish, scope);
+        husk__rnn_resolve(context, params, &given->inputs, &given->outputs, &own->forward, preference, scope);
     if (status != HUSK_OK)
         return status;
     if (!given->outputs.reserve)
@@ -209,7 +209,7 @@ husk_status husk__rnn_backward_resolve(const husk_context *context, const husk_r
     if (status != HUSK_OK)
         return status;
     keep_given(own);
-    husk__rnn_set_limit(context, &read, husk__rnn_backward_border_total(own), &own->forward, wish);
+    husk__rnn_set_limit(context, &read, husk__rnn_backward_border_total(own), &own->forward, preference);
     return HUSK_OK;
 }
 

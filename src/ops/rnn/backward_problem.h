@@ -48,7 +48,7 @@ husk_status husk__rnn_backward_read(const husk_rnn_inputs *inputs, const husk_rn
 /* Every argument but memory, in the header's order. */
 husk_status husk__rnn_backward_resolve(const husk_context *context, const husk_rnn_params *params,
                                        const husk__rnn_backward_call *call, husk__rnn_backward_problem *problem,
-                                       husk__wish *wish, const husk__scope *scope);
+                                       husk__preference *preference, const husk__scope *scope);
 /* The memory behind them, and what may not overlap. */
 husk_status husk__rnn_backward_bind(const husk__rnn_backward_problem *problem, husk_queue *queue,
                                     const husk__rnn_backward_run *run, const husk__scope *scope);

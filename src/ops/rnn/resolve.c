@@ -355,7 +355,7 @@ static uint64_t default_limit(const husk__rnn_problem *problem)
 }
 
 void husk__rnn_set_limit(const husk_context *context, const husk_rnn_params *params, int64_t border,
-                         husk__rnn_problem *problem, husk__wish *wish)
+                         husk__rnn_problem *problem, husk__preference *preference)
 {
     const uint64_t given = params->workspace_limit;
     problem->limit_is_given = given != 0;
@@ -363,13 +363,13 @@ void husk__rnn_set_limit(const husk_context *context, const husk_rnn_params *par
     problem->most_scratch = husk_context_traits(context)->max_allocation; // it is one buffer
     if (problem->workspace_limit > problem->most_scratch)
         problem->workspace_limit = problem->most_scratch;
-    wish->limit.bytes = params->variant ? given : problem->workspace_limit;
-    wish->limit.is_default = !params->variant && !given;
-    wish->inside_limit = given;
+    preference->limit.bytes = params->variant ? given : problem->workspace_limit;
+    preference->limit.is_default = !params->variant && !given;
+    preference->inside_limit = given;
 }
 
 husk_status husk__rnn_resolve(const husk_context *context, const husk_rnn_params *given, const husk_rnn_inputs *inputs,
-                              const husk_rnn_outputs *outputs, husk__rnn_problem *problem, husk__wish *wish,
+                              const husk_rnn_outputs *outputs, husk__rnn_problem *problem, husk__preference *preference,
                               const husk__scope *scope)
 {
     husk_rnn_params params;
@@ -384,9 +384,9 @@ husk_status husk__rnn_resolve(const husk_context *context, const husk_rnn_params
     if (status != HUSK_OK)
         return status;
     keep_given(problem);
-    husk__rnn_set_limit(context, &params, husk__rnn_border_total(problem), problem, wish);
-    wish->variant = params.variant;
-    husk__wish_of_packed(wish, inputs->packed);
+    husk__rnn_set_limit(context, &params, husk__rnn_border_total(problem), problem, preference);
+    preference->variant = params.variant;
+    husk__preference_of_packed(preference, inputs->packed);
     return HUSK_OK;
 }
 

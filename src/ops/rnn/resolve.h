@@ -19,14 +19,14 @@ husk_status husk__rnn_read(const husk_rnn_inputs *given_inputs, const husk_rnn_o
                            husk_rnn_inputs *inputs, husk_rnn_outputs *outputs, const husk__scope *scope);
 /* Every argument but memory, in the header's order. */
 husk_status husk__rnn_resolve(const husk_context *context, const husk_rnn_params *params, const husk_rnn_inputs *inputs,
-                              const husk_rnn_outputs *outputs, husk__rnn_problem *problem, husk__wish *wish,
+                              const husk_rnn_outputs *outputs, husk__rnn_problem *problem, husk__preference *preference,
                               const husk__scope *scope);
 /*
  * The limit of scratch memory: the params', or the default, to which the border's elements are added, as no cutting of
  * time makes them fewer. husk__rnn_resolve has set forward's.
  */
 void husk__rnn_set_limit(const husk_context *context, const husk_rnn_params *params, int64_t border,
-                         husk__rnn_problem *problem, husk__wish *wish);
+                         husk__rnn_problem *problem, husk__preference *preference);
 /* The memory behind the tensors of a run, and what may not overlap. */
 husk_status husk__rnn_bind(const husk__rnn_problem *problem, husk_queue *queue, const husk__rnn_run *run,
                            const husk__scope *scope);

@@ -11,11 +11,11 @@ static const husk__variant *const variants[] = {&husk__rnn_panel, &husk__rnn_til
 
 // ---- the calls ----
 
-static husk_status run_packed(husk_queue *queue, const husk__rnn_problem *problem, const husk__wish *wish,
+static husk_status run_packed(husk_queue *queue, const husk__rnn_problem *problem, const husk__preference *preference,
                               const husk__rnn_run *run, const husk__scope *scope)
 {
     husk_plan *plan;
-    husk_status status = husk__plan_find(husk_queue_context(queue), &husk__op_rnn, problem, wish, &plan, scope);
+    husk_status status = husk__plan_find(husk_queue_context(queue), &husk__op_rnn, problem, preference, &plan, scope);
     if (status != HUSK_OK)
         return status;
     husk__key key = {0};
@@ -32,15 +32,15 @@ husk_status husk_rnn(husk_queue *queue, const husk_rnn_params *params, const hus
 {
     husk__scope scope;
     husk__rnn_problem problem;
-    husk__wish wish = {0};
+    husk__preference preference = {0};
     husk_rnn_inputs own_inputs;
     husk_rnn_outputs own_outputs;
     husk_status status = husk__call_begin(queue, "husk_rnn", &scope);
     if (status == HUSK_OK)
         status = husk__rnn_read(inputs, outputs, &own_inputs, &own_outputs, &scope);
     if (status == HUSK_OK)
-        status =
-            husk__rnn_resolve(husk_queue_context(queue), params, &own_inputs, &own_outputs, &problem, &wish, &scope);
+        status = husk__rnn_resolve(husk_queue_context(queue), params, &own_inputs, &own_outputs, &problem, &preference,
+                                   &scope);
     if (status == HUSK_OK)
         status = husk__dtype_check(husk_queue_context(queue), problem.dtype, "x", &scope);
     if (status != HUSK_OK)
@@ -49,8 +49,8 @@ husk_status husk_rnn(husk_queue *queue, const husk_rnn_params *params, const hus
     status = husk__rnn_bind(&problem, queue, &run, &scope);
     if (status != HUSK_OK || problem.batch == 0)
         return status;
-    return own_inputs.packed ? run_packed(queue, &problem, &wish, &run, &scope)
-                             : husk__plan_immediate(queue, &husk__op_rnn, &problem, &wish, &run, &scope);
+    return own_inputs.packed ? run_packed(queue, &problem, &preference, &run, &scope)
+                             : husk__plan_immediate(queue, &husk__op_rnn, &problem, &preference, &run, &scope);
 }
 
 husk_status husk_rnn_plan_create(husk_context *context, const husk_rnn_params *params, const husk_rnn_inputs *inputs,
@@ -58,7 +58,7 @@ husk_status husk_rnn_plan_create(husk_context *context, const husk_rnn_params *p
 {
     husk__scope scope;
     husk__rnn_problem problem;
-    husk__wish wish = {0};
+    husk__preference preference = {0};
     husk_rnn_inputs own_inputs;
     husk_rnn_outputs own_outputs;
     if (plan)
@@ -69,11 +69,11 @@ husk_status husk_rnn_plan_create(husk_context *context, const husk_rnn_params *p
     if (status == HUSK_OK)
         status = husk__rnn_read(inputs, outputs, &own_inputs, &own_outputs, &scope);
     if (status == HUSK_OK)
-        status = husk__rnn_resolve(context, params, &own_inputs, &own_outputs, &problem, &wish, &scope);
+        status = husk__rnn_resolve(context, params, &own_inputs, &own_outputs, &problem, &preference, &scope);
     if (status == HUSK_OK)
         status = husk__dtype_check(context, problem.dtype, "x", &scope);
     if (status == HUSK_OK)
-        status = husk__plan_create(context, &husk__op_rnn, &problem, &wish, plan, &scope);
+        status = husk__plan_create(context, &husk__op_rnn, &problem, &preference, plan, &scope);
     if (status != HUSK_OK || !own_inputs.packed)
         return status;
     husk__key key = {0};

@@ -161,8 +161,8 @@ husk_status husk__softmax_enqueue(husk_queue *queue, const husk__op *op, bool is
     husk__tensor_bare(&own.y);
     husk__tensor_bare(&own.z);
     const husk_tensor *const operands[] = {given->x, given->y, given->z};
-    const husk__wish wish = husk__wish_of(params->variant, 0, operands, is_gradient ? 3 : 2);
-    return husk__plan_immediate(queue, op, &own, &wish, given, scope);
+    const husk__preference preference = husk__preference_of(params->variant, 0, operands, is_gradient ? 3 : 2);
+    return husk__plan_immediate(queue, op, &own, &preference, given, scope);
 }
 
 husk_status husk__softmax_prewarm(husk_queue *queue, const husk__op *op, bool is_gradient, const husk__scope *scope)

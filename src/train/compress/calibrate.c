@@ -223,7 +223,8 @@ static husk_status save(const husk_calibration *calibration, const husk__source 
     husk__checkpoint_list list = {0};
     husk_error error;
     quantized *all = calloc(nodes, sizeof *all);
-    husk_status status = husk__checkpoint_list_make(&list, calibration->graph, &(husk__checkpoint_wish){0}, source);
+    husk_status status =
+        husk__checkpoint_list_make(&list, calibration->graph, &(husk__checkpoint_preference){0}, source);
     husk_safetensors_item *items = malloc((4 * nodes + list.count) * sizeof *items);
     if (!status && (!all || !items))
         status = husk__source_fail(source, HUSK_OUT_OF_HOST_MEMORY, "there is no memory for the list of tensors");

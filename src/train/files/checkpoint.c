@@ -20,18 +20,19 @@ static void add(husk__checkpoint_list *list, char **at, const char *prefix, cons
     *at += sprintf(*at, "%s%s", prefix, name) + 1;
 }
 
-static bool has_mask(const husk_graph *graph, const char *name, int32_t value, const husk__checkpoint_wish *wish)
+static bool has_mask(const husk_graph *graph, const char *name, int32_t value,
+                     const husk__checkpoint_preference *preference)
 {
     char text[HUSK__GRAPH_NAME + 32];
     const husk__compiled *own = graph->compiled;
-    if (!wish->masks || !wish->file)
-        return wish->masks && own->masked[value];
+    if (!preference->masks || !preference->file)
+        return preference->masks && own->masked[value];
     snprintf(text, sizeof text, HUSK__CHECKPOINT_MASK "%s", name);
-    return husk_safetensors_find(wish->file, text, NULL);
+    return husk_safetensors_find(preference->file, text, NULL);
 }
 
 husk_status husk__checkpoint_list_make(husk__checkpoint_list *list, husk_graph *graph,
-                                       const husk__checkpoint_wish *wish, const husk__source *source)
+                                       const husk__checkpoint_preference *preference, const husk__source *source)
 {
     enum { KINDS = 3 + HUSK__STATES, LONGEST = 32 }; // parameter, gradient, mask, states; a prefix
     size_t count = husk_graph_parameter_count(graph), bytes = 0;
@@ -52,18 +53,18 @@ husk_status husk__checkpoint_list_make(husk__checkpoint_list *list, husk_graph *
     list->parameters = list->count;
     for (size_t i = 0; i < count; i++) {
         husk_graph_parameter_at(graph, i, &parameter);
-        for (int s = 0; s < HUSK__STATES && wish->states; s++)
+        for (int s = 0; s < HUSK__STATES && preference->states; s++)
             if (parameter.states[s].buffer)
                 add(list, &at, state_prefixes[s], parameter.name, &parameter.states[s]);
-        if (wish->gradients && parameter.gradient.buffer)
+        if (preference->gradients && parameter.gradient.buffer)
             add(list, &at, HUSK__CHECKPOINT_GRADIENT, parameter.name, &parameter.gradient);
         husk_tensor mask = parameter.tensor; // one element of it for each of the parameters'
         mask.dtype = HUSK_U8;
-        mask.buffer = wish->masks;
-        if (parameter.gradient.buffer && has_mask(graph, parameter.name, graph->compiled->parameters[i], wish))
+        mask.buffer = preference->masks;
+        if (parameter.gradient.buffer && has_mask(graph, parameter.name, graph->compiled->parameters[i], preference))
             add(list, &at, HUSK__CHECKPOINT_MASK, parameter.name, &mask);
     }
-    if (wish->states && graph->compiled->has_loss_scale) {
+    if (preference->states && graph->compiled->has_loss_scale) {
         const husk_tensor scale = husk__scale_state(graph);
         add(list, &at, HUSK__CHECKPOINT_SCALE, "", &scale);
     }
@@ -248,11 +249,11 @@ husk_status husk_graph_save(husk_graph *graph, const char *path, const husk_save
         return status;
     husk__checkpoint_list list;
     source.path = path;
-    husk__checkpoint_wish wish = {0};
+    husk__checkpoint_preference preference = {0};
     if (!own.weights_only)
-        wish = (husk__checkpoint_wish){
+        preference = (husk__checkpoint_preference){
             .states = true, .gradients = graph->compiled->pending > 0, .masks = graph->compiled->masks};
-    status = husk__checkpoint_list_make(&list, graph, &wish, &source);
+    status = husk__checkpoint_list_make(&list, graph, &preference, &source);
     if (!status)
         status = check_names(&list, &source);
     if (!status)

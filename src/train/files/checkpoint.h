@@ -36,14 +36,14 @@ typedef struct husk__checkpoint_list {
 } husk__checkpoint_list;
 
 /* What is listed beside parameters and statistics. */
-typedef struct husk__checkpoint_wish {
+typedef struct husk__checkpoint_preference {
     bool states, gradients;       /* states: and the loss scale */
     husk_buffer *masks;           /* of pruning, train/step/masks.h; NULL: none */
     const husk_safetensors *file; /* masks of the parameters that this has masks of; NULL: that the graph has */
-} husk__checkpoint_wish;
+} husk__checkpoint_preference;
 
 husk_status husk__checkpoint_list_make(husk__checkpoint_list *list, husk_graph *graph,
-                                       const husk__checkpoint_wish *wish, const husk__source *source);
+                                       const husk__checkpoint_preference *preference, const husk__source *source);
 /* Also of one whose making failed. */
 void husk__checkpoint_list_free(husk__checkpoint_list *list);
 

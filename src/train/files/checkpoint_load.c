@@ -325,15 +325,15 @@ static husk_status make_masks(loading *load)
 
 static husk_status compare(loading *load)
 {
-    husk__checkpoint_wish wish = {0};
+    husk__checkpoint_preference preference = {0};
     husk_status status = HUSK_OK;
     if (load->params.mode == HUSK_LOAD_RESUME) {
         status = make_masks(load);
-        wish = (husk__checkpoint_wish){
+        preference = (husk__checkpoint_preference){
             .states = true, .gradients = load->pending > 0, .masks = load->masks, .file = load->file};
     }
     if (!status)
-        status = husk__checkpoint_list_make(&load->list, load->graph, &wish, load->source);
+        status = husk__checkpoint_list_make(&load->list, load->graph, &preference, load->source);
     if (status)
         return status;
     load->sorted = malloc(load->list.count * sizeof *load->sorted);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * bench/measure/contestant.h: a contender as the parent process sees it: its worker process, and what it said of
+ * bench/measure/runner_process.h: a runner as the parent process sees it: its worker process, and what it said of
  * itself.
  */
-#ifndef BENCH_MEASURE_CONTESTANT_H
-#define BENCH_MEASURE_CONTESTANT_H
+#ifndef BENCH_MEASURE_RUNNER_PROCESS_H
+#define BENCH_MEASURE_RUNNER_PROCESS_H
 
 #include "system/process.h"
 
-typedef struct bench_contestant {
+typedef struct bench_runner_process {
     char name[32];
     char version[256];
-    const char *device; /* wish, or NULL */
+    const char *device; /* preference, or NULL */
     int threads;
     bench_process process;
     bool is_starting; /* its hello has not been read */
@@ -21,18 +21,18 @@ typedef struct bench_contestant {
     json_t *expected; /* the device that its hello has to name; NULL: any */
     int restarts;
     double open_time; /* seconds for opening the device: listing every driver, waking a card, loading a compiler */
-} bench_contestant;
+} bench_runner_process;
 
 /* Start the worker; the hello is read by await, so that several start side by side. */
-bool bench_contestant_start(bench_contestant *contestant, const char *name, const char *device, int threads,
-                            const char *const *environment);
+bool bench_runner_process_start(bench_runner_process *runner, const char *name, const char *device, int threads,
+                                const char *const *environment);
 /* The device that it has to be on, where it is on one. Without a word it is the first hello's. Before await. */
-void bench_contestant_expect(bench_contestant *contestant, json_t *device);
+void bench_runner_process_expect(bench_runner_process *runner, json_t *device);
 /* Read the hello; one that is started again is given as long. False: why says why it cannot be used. */
-bool bench_contestant_await(bench_contestant *contestant, double seconds);
+bool bench_runner_process_await(bench_runner_process *runner, double seconds);
 /* Alive, started again after a crash or a hang, and on the same device. */
-bool bench_contestant_revive(bench_contestant *contestant);
-void bench_contestant_stop(bench_contestant *contestant);
+bool bench_runner_process_revive(bench_runner_process *runner);
+void bench_runner_process_stop(bench_runner_process *runner);
 
 /* The hidden argument that makes clbench a worker: clbench --worker NAME DEVICE THREADS. */
 #define BENCH_WORKER_ARGUMENT "--worker"

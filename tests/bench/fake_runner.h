@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fake_contender.h: a contender that computes relu, or quantized_gemm c=i32, on the host; its name says what it does
+ * fake_runner.h: a runner that computes relu, or quantized_gemm c=i32, on the host; its name says what it does
  * wrong.
  */
-#ifndef HUSK_TESTS_FAKE_CONTENDER_H
-#define HUSK_TESTS_FAKE_CONTENDER_H
+#ifndef HUSK_TESTS_FAKE_RUNNER_H
+#define HUSK_TESTS_FAKE_RUNNER_H
 
-#include "worker/contender.h"
+#include "worker/runner.h"
 
 /*
  * closed, sleeps (does not open), refuses, obeys (refuses what has no form), hangs, stalls (a form of it hangs in
@@ -18,6 +18,6 @@
  */
 void fake_set_name(const char *name);
 extern bool fake_memory_is_short;
-extern const bench_contender fake_contender;
+extern const bench_runner fake_runner;
 
 #endif

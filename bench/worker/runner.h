@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * bench/worker/contender.h: one who does a case's work: husk, onednn, blas, clblast or ref.
+ * bench/worker/runner.h: one who does a case's work: husk, onednn, blas, clblast or ref.
  *
- * A contender lives in a worker process of its own and is called from that process' main thread alone. It
+ * A runner lives in a worker process of its own and is called from that process' main thread alone. It
  * uses no CPU between calls: thread pools that spin must be told to sleep when open() starts them.
  *
  *     open                       once, at the worker's start
@@ -11,8 +11,8 @@
  *     release                    when the case is over
  *     close                      at the end
  */
-#ifndef BENCH_WORKER_CONTENDER_H
-#define BENCH_WORKER_CONTENDER_H
+#ifndef BENCH_WORKER_RUNNER_H
+#define BENCH_WORKER_RUNNER_H
 
 #include <jansson.h>
 
@@ -22,20 +22,20 @@
 
 typedef enum bench_answer {
     BENCH_OK,
-    BENCH_UNSUPPORTED, /* the contender lacks this; reason says what */
+    BENCH_UNSUPPORTED, /* the runner lacks this; reason says what */
     BENCH_ERROR,       /* it failed; reason says how */
     BENCH_LOST         /* it failed and the process must be restarted */
 } bench_answer;
 
 typedef struct bench_open_options {
     const char *device; /* what husk_device_list_select understands: for husk and clblast */
-    int threads;        /* for contenders on the CPU: as many as the CPU device has compute units */
+    int threads;        /* for runners on the CPU: as many as the CPU device has compute units */
     bench_building *building;   /* is told what husk builds; NULL: nobody wants to know */
     bench_launching *launching; /* and what it launches for the first time */
 } bench_open_options;
 
 typedef struct bench_prepare_options {
-    const char *form; /* one of form()'s names; NULL: the contender's own choice */
+    const char *form; /* one of form()'s names; NULL: the runner's own choice */
     int copies;       /* operand sets to rotate through, one a run, for cold measurements; 0 or 1: one */
     /* details().variant of an earlier prepare() of this case and form: who chooses by timing chooses that; or NULL */
     const char *as_before;
@@ -57,7 +57,7 @@ typedef struct bench_details {
     bool on_device; /* runs on the OpenCL device; transfers are not in its time */
 } bench_details;
 
-typedef struct bench_contender {
+typedef struct bench_runner {
     const char *name; /* as in --baseline: "onednn" */
     const char *description; /* one line: "oneDNN, the CPU library of Intel and Arm" */
 
@@ -70,7 +70,7 @@ typedef struct bench_contender {
     json_t *(*device)(void *session);
 
     /*
-     * The ways this contender can be asked to do the case, each timed by itself when every one is wanted; the
+     * The ways this runner can be asked to do the case, each timed by itself when every one is wanted; the
      * fastest is the rival. NULL past the end; NULL at 0: there is only its own choice. oneDNN: "auto" and
      * "winograd" for a 3x3 convolution with stride 1; husk: the operator's variants.
      */
@@ -79,7 +79,7 @@ typedef struct bench_contender {
     /*
      * Make the case ready to run: memory, plans, packed weights where case.packed (those are not timed; with
      * packed=0 whatever packing or reordering plain operands need is part of a run). UNSUPPORTED where the
-     * contender has no such operator or option.
+     * runner has no such operator or option.
      */
     bench_answer (*prepare)(void *session, const bench_case *c, const bench_data *data,
                             const bench_prepare_options *options, void **state, char reason[BENCH_REASON_TEXT]);
@@ -99,11 +99,11 @@ typedef struct bench_contender {
     bench_answer (*read)(void *state, bench_output *output, char reason[BENCH_REASON_TEXT]);
     /*
      * Whether what ran in a guarded state has written nothing but its memory; found, of BENCH_REASON_TEXT bytes, says
-     * what it has, or is "". NULL for contenders without guards.
+     * what it has, or is "". NULL for runners without guards.
      */
     bench_answer (*guards)(void *state, char *found, char reason[BENCH_REASON_TEXT]);
-    /* Why nothing is to be guarded on this device; NULL: it is. NULL for contenders without guards. */
+    /* Why nothing is to be guarded on this device; NULL: it is. NULL for runners without guards. */
     const char *(*unguarded)(const void *session);
-} bench_contender;
+} bench_runner;
 
 #endif

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * bench/worker/husk_contender.h: the library itself as a contender, and what only its worker can answer.
+ * bench/worker/husk_runner.h: the library itself as a runner, and what only its worker can answer.
  */
-#ifndef BENCH_WORKER_HUSK_CONTENDER_H
-#define BENCH_WORKER_HUSK_CONTENDER_H
+#ifndef BENCH_WORKER_HUSK_RUNNER_H
+#define BENCH_WORKER_HUSK_RUNNER_H
 
 #include <jansson.h>
 
 #include "cases/husk_job.h"
 #include "worker/builds.h"
-#include "worker/contender.h"
+#include "worker/runner.h"
 #include "worker/meter.h"
 
 typedef struct bench_husk_session {
@@ -25,9 +25,9 @@ typedef struct bench_husk_session {
     const bench_husk_job *job; /* of the case prepared last; NULL: there is none */
 } bench_husk_session;
 
-extern const bench_contender bench_contender_husk;
+extern const bench_runner bench_runner_husk;
 
-/* The job within a state that bench_contender_husk.prepare has made. */
+/* The job within a state that bench_runner_husk.prepare has made. */
 bench_husk_job *bench_husk_job_of(void *state);
 
 /* The plan that computes the job's case, of a call the last one; NULL where several do: none tells about all. */

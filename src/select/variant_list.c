@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "select/preferences.h"
+#include "select/variant_list.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -7,17 +7,17 @@
 #include "base/text.h"
 #include "os/environment.h"
 
-bool husk__preferences_read(husk__preferences *preferences)
+bool husk__variant_list_read(husk__variant_list *list)
 {
-    const char *list = husk__environment("HUSK_VARIANT");
-    preferences->list = list ? husk__copy_string(list) : NULL;
-    return !list || preferences->list;
+    const char *text = husk__environment("HUSK_VARIANT");
+    list->text = text ? husk__copy_string(text) : NULL;
+    return !text || list->text;
 }
 
-void husk__preferences_free(husk__preferences *preferences)
+void husk__variant_list_free(husk__variant_list *list)
 {
-    free(preferences->list);
-    preferences->list = NULL;
+    free(list->text);
+    list->text = NULL;
 }
 
 bool husk__variant_from_list(const char *list, const char *op, char *wanted, size_t capacity)

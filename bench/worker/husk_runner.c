@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The library itself as a contender: through its public API alone.
-#include "worker/husk_contender.h"
+// The library itself as a runner: through its public API alone.
+#include "worker/husk_runner.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -471,7 +471,7 @@ static bench_answer husk_guards(void *state, char *found, char reason[BENCH_REAS
     return BENCH_OK;
 }
 
-const bench_contender bench_contender_husk = {
+const bench_runner bench_runner_husk = {
     .name = "husk",
     .description = "Husk, on the OpenCL device",
     .open = husk_open,

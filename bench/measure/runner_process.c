@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "measure/contestant.h"
+#include "measure/runner_process.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "common/text.h"
 #include "measure/same_device.h"
 
-static bool launch(bench_contestant *c, const char *const *environment)
+static bool launch(bench_runner_process *c, const char *const *environment)
 {
     char threads[16];
     snprintf(threads, sizeof threads, "%d", c->threads);
@@ -17,8 +17,8 @@ static bool launch(bench_contestant *c, const char *const *environment)
     return c->is_starting;
 }
 
-bool bench_contestant_start(bench_contestant *c, const char *name, const char *device, int threads,
-                            const char *const *environment)
+bool bench_runner_process_start(bench_runner_process *c, const char *name, const char *device, int threads,
+                                const char *const *environment)
 {
     memset(c, 0, sizeof *c);
     snprintf(c->name, sizeof c->name, "%s", name);
@@ -27,24 +27,24 @@ bool bench_contestant_start(bench_contestant *c, const char *name, const char *d
     return launch(c, environment);
 }
 
-void bench_contestant_expect(bench_contestant *c, json_t *device)
+void bench_runner_process_expect(bench_runner_process *c, json_t *device)
 {
     json_decref(c->expected);
     c->expected = json_incref(device);
 }
 
-// Where a card is lost the next best device answers to the same wish: its figures are not the card's.
-static bool is_where_expected(bench_contestant *c)
+// Where a card is lost the next best device answers to the same preference: its figures are not the card's.
+static bool is_where_expected(bench_runner_process *c)
 {
     json_t *device = json_object_get(c->hello, "device");
     if (!device)
         return true;
     if (!c->expected)
-        bench_contestant_expect(c, device);
+        bench_runner_process_expect(c, device);
     return bench_same_device(c->expected, device, c->why);
 }
 
-bool bench_contestant_await(bench_contestant *c, double seconds)
+bool bench_runner_process_await(bench_runner_process *c, double seconds)
 {
     if (!c->is_starting)
         return c->is_usable;
@@ -69,17 +69,17 @@ bool bench_contestant_await(bench_contestant *c, double seconds)
     return c->is_usable;
 }
 
-bool bench_contestant_revive(bench_contestant *c)
+bool bench_runner_process_revive(bench_runner_process *c)
 {
     if (c->process.pid)
         return true;
     if (!c->is_usable)
         return false;
     c->restarts++;
-    return launch(c, NULL) && bench_contestant_await(c, c->open_time);
+    return launch(c, NULL) && bench_runner_process_await(c, c->open_time);
 }
 
-void bench_contestant_stop(bench_contestant *c)
+void bench_runner_process_stop(bench_runner_process *c)
 {
     bench_process_stop(&c->process);
     json_decref(c->hello);

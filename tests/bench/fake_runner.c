@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "fake_contender.h"
+#include "fake_runner.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 typedef struct fake {
     const char *name;
     char form[32];
-    bool is_told; // to choose "plain" as before
+    bool is_known; // to choose "plain" as before
     const bench_data *data;
     float *y;
     int32_t *sums; // of quantized_gemm c=i32, which has them for y
@@ -103,7 +103,7 @@ static bench_answer fake_prepare(void *session, const bench_case *c, const bench
     if (data->y.dtype == HUSK_I32)
         make_sums(f);
     snprintf(f->form, sizeof f->form, "%s", options->form ? options->form : "");
-    f->is_told = options->as_before && !strcmp(options->as_before, "plain");
+    f->is_known = options->as_before && !strcmp(options->as_before, "plain");
     *state = f;
     return BENCH_OK;
 }
@@ -119,7 +119,7 @@ static void fake_release(void *state)
 static void fake_details(void *state, bench_details *details)
 {
     fake *f = state;
-    const bool is_other = !strcmp(f->name, "replans") || (!strcmp(f->name, "recalls") && !f->is_told);
+    const bool is_other = !strcmp(f->name, "replans") || (!strcmp(f->name, "recalls") && !f->is_known);
     const char *own = is_other ? "other" : "plain";
     *details = (bench_details){.variant = f->form[0] ? f->form : own, .builds = 3};
 }
@@ -193,7 +193,7 @@ static bench_answer fake_read(void *state, bench_output *output, char reason[BEN
     return BENCH_OK;
 }
 
-const bench_contender fake_contender = {
+const bench_runner fake_runner = {
     .name = "fake",
     .description = "does as its name says",
     .open = fake_open,
