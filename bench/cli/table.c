@@ -132,7 +132,8 @@ const bench_cli_line bench_cli_exit_codes[] = {
 
 const bench_cli_line bench_cli_variables[] = {
     {"HUSK_DEVICE", "the device, where -d does not name one"},
-    {"HUSK_VARIANT, HUSK_ENGINES, HUSK_TUNING, HUSK_LIMITS, HUSK_CACHE, HUSK_KERNEL_DIR, HUSK_PROGRAM_DIR",
+    {"HUSK_VARIANT, HUSK_ENGINES, HUSK_TUNING, HUSK_LIMITS, HUSK_CACHE, HUSK_KERNEL_DIR, HUSK_PROGRAM_DIR, "
+     "HUSK_VERBOSE",
      "as for every program that uses Husk"},
     {"XDG_DATA_HOME", "where the history and tuning databases are: $XDG_DATA_HOME/husk, or ~/.local/share/husk"},
     {"NO_COLOR", "no colours"},

@@ -12,6 +12,7 @@ static const bench_variable variables[] = {
     {"HUSK_LIMITS", "makes devices smaller than they are"},
     {"HUSK_KERNEL_DIR", "takes the kernels from a folder, and not those that were tested with this version"},
     {"HUSK_PROGRAM_DIR", "writes every program to a folder, which takes time"},
+    {"HUSK_VERBOSE", "waits for the device before and behind every call, and writes a line about it"},
     {"HUSK_TUNING", "takes another tuning database, or none"},
     {"HUSK_CACHE", "turns the cache of programs on or off for every device"},
     {"HUSK_DEVICE", "decides which device is the default"},

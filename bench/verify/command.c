@@ -196,7 +196,7 @@ static void print_tally(const char *op, const char *variant, const tally *t, tal
     char name[200], numbers[100];
     snprintf(name, sizeof name, "%-16s %-20s", op, variant);
     snprintf(numbers, sizeof numbers,
-             "%6" PRId64 " %6" PRId64 " %6" PRId64 " %6" PRId64 " %12" PRId64 " %8" PRId64 "  %10.3f", executed,
+             "%6" PRId64 " %6" PRId64 " %6" PRId64 " %6" PRId64 " %8" PRId64 " %8" PRId64 "  %10.3f", executed,
              t->right, t->wrong, t->errors + t->timeouts, t->inconclusive, t->refused, t->max_ratio);
     print_line(name, numbers, t->configurations);
 }
@@ -205,8 +205,8 @@ static void print_tallies(const verification *v, tally *total)
 {
     char names[64], numbers[100];
     snprintf(names, sizeof names, "%-16s %-20s", "operator", "variant");
-    snprintf(numbers, sizeof numbers, "%6s %6s %6s %6s %12s %8s  %10s", "run", "right", "wrong", "error",
-             "inconclusive", "refused", "of bound");
+    snprintf(numbers, sizeof numbers, "%6s %6s %6s %6s %8s %8s  %10s", "run", "right", "wrong", "error", "inconcl.",
+             "refused", "of bound");
     bench_print(0, "\nof bound: the largest error of those that are right, over what is allowed\n");
     print_line(names, numbers, "configurations");
     for (int op = 0; op < BENCH_OP_COUNT; op++) {

@@ -41,14 +41,16 @@ static bench_answer explain_queue(const bench_husk_job *job, husk_status status,
     return explain(husk_queue_error(job->queue), status, reason);
 }
 
-// What the library found worth a warning belongs on the user's screen: a variant that does not build, for
-// one.
+// What the library found worth a warning belongs on the user's screen, a variant that does not build, for one; and what
+// the user has asked for by HUSK_VERBOSE.
 static void take_log(void *user, husk_log_level level, const char *text)
 {
     bench_husk_session *s = user;
     bench_builds_note(&s->builds, text);
     if (level == HUSK_LOG_WARNING)
         fprintf(stderr, "husk: %s\n", text);
+    else if (!strncmp(text, "husk ", 5))
+        fprintf(stderr, "%s\n", text);
 }
 
 // A failed open leaves a session too: its list and notes explain the failure.

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "os/standard_error.h"
+
 const char *husk_status_name(husk_status status)
 {
     switch (status) {
@@ -86,6 +88,14 @@ void husk__name_outer(const husk__scope *scope)
     error->text[before + kept] = 0;
     memcpy(error->text, scope->call, length);
     memcpy(error->text + length, ": ", 2);
+}
+
+void husk__log_verbose(const husk__log *log, const char *line)
+{
+    if (log->callback)
+        log->callback(log->user, HUSK_LOG_INFORMATION, line);
+    else
+        husk__print_line(line);
 }
 
 void husk__log_write(const husk__log *log, husk_log_level level, const char *format, ...)

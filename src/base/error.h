@@ -42,8 +42,11 @@ void husk__name_outer(const husk__scope *scope);
 typedef struct husk__log {
     husk_log_callback callback;
     void *user;
+    int verbosity; /* HUSK_VERBOSE: 0 to 2 */
 } husk__log;
 
 void husk__log_write(const husk__log *log, husk_log_level level, const char *format, ...) HUSK__PRINTF(3, 4);
+/* A line that HUSK_VERBOSE asks for, of the level INFORMATION: where there is no callback it goes to stderr. */
+void husk__log_verbose(const husk__log *log, const char *line);
 
 #endif

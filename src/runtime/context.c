@@ -9,6 +9,7 @@
 
 #include "base/params.h"
 #include "base/text.h"
+#include "os/environment.h"
 #include "runtime/context_struct.h"
 #include "runtime/device_list.h"
 #include "runtime/device_traits.h"
@@ -28,6 +29,17 @@ static husk_status read_params(const husk_context_params *given, husk_context_pa
     return status;
 }
 
+static int read_verbosity(const husk__log *log)
+{
+    const char *text = husk__environment("HUSK_VERBOSE");
+    if (text && text[0] >= '0' && text[0] <= '2' && !text[1])
+        return text[0] - '0';
+    if (text)
+        husk__log_write(log, HUSK_LOG_WARNING, "HUSK_VERBOSE is \"%s\", must be 0, 1 or 2; it is as if it were not set",
+                        text);
+    return 0;
+}
+
 static husk_context *allocate_context(const husk_device *device, const husk_context_params *params)
 {
     husk_context *context = calloc(1, sizeof *context);
@@ -42,7 +54,8 @@ static husk_context *allocate_context(const husk_device *device, const husk_cont
     context->device = device;
     context->list = device->list;
     husk__device_list_retain(context->list);
-    context->log = (husk__log){params->log, params->log_user};
+    context->log = (husk__log){params->log, params->log_user, 0};
+    context->log.verbosity = read_verbosity(&context->log);
     context->precision = params->precision ? params->precision : HUSK_PRECISION_HIGHEST;
     context->plan_cache_capacity =
         params->plan_cache_capacity ? params->plan_cache_capacity : DEFAULT_PLAN_CACHE_CAPACITY;

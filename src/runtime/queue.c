@@ -152,6 +152,16 @@ uint64_t husk__queue_commands(const husk_queue *queue)
     return atomic_load(&queue->clock->enqueued);
 }
 
+int husk__queue_depth(const husk_queue *queue)
+{
+    return queue->scratch_level;
+}
+
+void husk__queue_drain(husk_queue *queue)
+{
+    (void)husk__clock_finish(queue->clock);
+}
+
 husk_status husk_queue_flush(husk_queue *queue)
 {
     husk__scope scope;

@@ -13,5 +13,9 @@ void *husk__queue_kept(const husk_queue *queue);
 
 /* How many commands that use memory have been enqueued on the queue: whether a run that failed had begun. */
 uint64_t husk__queue_commands(const husk_queue *queue);
+/* How many runs of plans are inside one another at this moment. */
+int husk__queue_depth(const husk_queue *queue);
+/* Until what was enqueued has ended; how it ended is left for others to ask (husk_queue_finish). */
+void husk__queue_drain(husk_queue *queue);
 
 #endif

@@ -4,8 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-// "name" or "name:configuration" against a row and an entry of its menu.
-static bool is_wanted(const char *wanted, const husk__variant *variant, const husk__configuration *configuration)
+bool husk__variant_matches(const char *wanted, const husk__variant *variant, const husk__configuration *configuration)
 {
     size_t length = strlen(variant->name);
     if (strncmp(wanted, variant->name, length) != 0)
@@ -112,7 +111,7 @@ husk_status husk__rank(const husk__op *op, const void *problem, const husk_devic
     for (const husk__variant *const *row = op->variants; *row; ++row) {
         for (size_t c = 0; c < (*row)->configuration_count; ++c) {
             husk__candidate candidate = {problem, traits, &(*row)->configurations[c], is_named};
-            if (wanted && !is_wanted(wanted, *row, candidate.configuration))
+            if (wanted && !husk__variant_matches(wanted, *row, candidate.configuration))
                 continue;
             is_known = true;
             consider(*row, &candidate, limit.bytes, ranking, gives_way ? &aside : NULL);

@@ -24,6 +24,9 @@ typedef struct husk__ranking {
     bool reason_is_own;                 /* it is of the device's family */
 } husk__ranking;
 
+/* "name" or "name:configuration" against a row and an entry of its menu. */
+bool husk__variant_matches(const char *wanted, const husk__variant *variant, const husk__configuration *configuration);
+
 /*
  * Every variant and configuration that supports the problem within the limit, cheapest first; those of the
  * other family come last. wanted: NULL, "name" or "name:configuration". INVALID_ARGUMENT when it names nothing.

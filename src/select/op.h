@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "runtime/call.h"
 #include "runtime/launch.h"
+#include "select/case.h"
 #include "select/key.h"
 
 /* One legal setting of a variant's build constants. A variant's menu has at most 8 for a dtype tuple. */
@@ -86,6 +87,11 @@ typedef struct husk__op {
      * and sizes in round numbers (husk__class_size). NULL: only the very same problems are alike.
      */
     void (*classify)(const void *problem, husk__text *text);
+    /*
+     * The problem as a case of clbench (select/case.h), for whoever reads the log. arguments are those of a run, for
+     * what is no part of the problem; NULL where there is no run.
+     */
+    void (*write_case)(const void *problem, const void *arguments, husk__case *c);
 } husk__op;
 
 /* A size within a factor of two, for classify: " m=512+" for 512 to 1023. 0 and 1 are exact. */

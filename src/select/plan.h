@@ -36,6 +36,7 @@ struct husk_plan {
     uint64_t largest_inside; /* the most that one of them takes with those inside it */
     double flops;
     double error_factor;
+    double predicted_ns;
     husk_choice choice;
     bool is_call; /* made for immediate calls, not by the caller */
 };

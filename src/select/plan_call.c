@@ -4,6 +4,7 @@
 
 #include "select/plan_make.h"
 #include "select/state.h"
+#include "select/verbose.h"
 
 static void write_key(const husk__op *op, const void *problem, const husk__preference *preference, husk__key *key)
 {
@@ -72,11 +73,13 @@ husk_status husk__plan_execute(const husk_plan *plan, husk_queue *queue, const v
     husk__scratch scratch;
     husk__select_state *state = husk__select_state_of(plan->context); // which the plan was made with
     const uint64_t before = husk__rejections_count(&state->rejections);
+    const husk__watched_run watched = husk__verbose_begin(plan, queue);
     husk_status status = husk__scratch_begin(queue, plan->workspace, &scratch, scope);
     if (status != HUSK_OK)
         return status;
     status = plan->variant->run(plan, queue, arguments, &scratch, scope);
     husk__scratch_end(queue, &scratch);
+    husk__verbose_end(watched, plan, queue, arguments, status);
     if (status != HUSK_OK)
         husk__name_outer(scope);
     if (status == HUSK_UNSUPPORTED && husk__rejections_count(&state->rejections) == before)

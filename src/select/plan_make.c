@@ -6,6 +6,7 @@
 
 #include "select/choose.h"
 #include "select/state.h"
+#include "select/verbose.h"
 
 // One candidate made ready; inside_limit: for it and the plans inside it. The plan does not hold the context yet.
 static husk_status prepare_within(husk_context *context, const husk__op *op, const void *problem,
@@ -28,6 +29,7 @@ static husk_status prepare_within(husk_context *context, const husk__op *op, con
     made->problem = copy;
     made->workspace = ranked->workspace;
     made->limit = preference->limit;
+    made->predicted_ns = ranked->cost;
     made->inside_limit = inside_limit;
     husk__candidate candidate = {copy, husk_context_traits(context), ranked->configuration, false};
     made->flops = ranked->variant->flops ? ranked->variant->flops(&candidate) : 0.0;
@@ -125,8 +127,11 @@ static husk_status prepare_first(const request *r, const husk__ranking *ranking,
             return asked;
         if (is_wrong && !wrong)
             wrong = ranked;
-        if (is_out || is_wrong)
+        if (is_out || is_wrong) {
+            husk__verbose_refused(r->context, r->op, r->problem, ranked,
+                                  is_out ? "the device has refused it before" : "a tuning database says it is wrong");
             continue;
+        }
         status = prepare(r->context, r->op, r->problem, r->preference, ranked, plan, scope);
         if (status == HUSK_OK) {
             (*plan)->choice = choice;
@@ -134,6 +139,7 @@ static husk_status prepare_first(const request *r, const husk__ranking *ranking,
         }
         if (!husk__plan_is_refused(status))
             return status;
+        husk__verbose_refused(r->context, r->op, r->problem, ranked, scope->error->text);
         husk__log_write(husk__context_log(r->context), HUSK_LOG_INFORMATION,
                         "%s: variant %s, configuration %s, is refused: %s", r->op->name, ranked->variant->name,
                         ranked->configuration->name, scope->error->text);
@@ -144,8 +150,11 @@ static husk_status prepare_first(const request *r, const husk__ranking *ranking,
 static husk_status rank(const request *r, const char *wanted, bool is_named, husk__ranking *ranking,
                         const husk__scope *scope)
 {
-    return husk__rank(r->op, r->problem, husk_context_traits(r->context), wanted, is_named, r->preference->limit,
-                      ranking, scope);
+    const husk_status status = husk__rank(r->op, r->problem, husk_context_traits(r->context), wanted, is_named,
+                                          r->preference->limit, ranking, scope);
+    if (status == HUSK_OK)
+        husk__verbose_candidates(r->context, r->op, r->problem, wanted, is_named, r->preference->limit, ranking);
+    return status;
 }
 
 // HUSK_VARIANT is a preference. *plan stays NULL where it gives way.

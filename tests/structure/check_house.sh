@@ -261,11 +261,12 @@ check_names() {
 }
 
 # Nothing in the library ends the process or prints; but for libhusk_dist, which ends a run that has failed
-# (husk/dist.h), and for progress on a stream that the program has given.
+# (husk/dist.h), for progress on a stream that the program has given, and for the lines that HUSK_VERBOSE asks for.
 check_manners() {
     ends='abort|_?exit|_Exit|quick_exit|raise|assert|MPI_Abort'
     prints='v?d?printf|v?fprintf|puts|fputs|putchar|putc|fputc|fwrite|perror'
     allowed='^src/dist/progress\.c:[0-9]*: *(dprintf\(STDERR_FILENO|MPI_Abort\()'
+    allowed="$allowed|^src/os/standard_error\.c:[0-9]*: *\(void\)fprintf\(stderr,"
     allowed="$allowed|^src/train/loop/progress\.c:[0-9]*: *f(putc|puts|write)\(.*stream\);"
     select_files '^src/.*\.c$' | while IFS= read -r file; do
         grep -nHE "(^|[^a-z_>.])($ends|$prints) *\(" "$file" | grep -vE "$allowed" |

@@ -4,13 +4,25 @@
 // This is the smallest operator of the house; docs/adding-an-operator.md walks through it.
 #include <husk/ops/activation.h>
 
+#include <string.h>
+
 #include "base/epilogue.h"
 #include "base/params.h"
 #include "ops/elementwise/elementwise.h"
 
 static husk_status prewarm(husk_queue *queue, const husk__scope *scope);
 
-const husk__op husk__op_activation = {.name = "activation", HUSK__ELEMENTWISE_OP, .prewarm = prewarm};
+static void write_case(const void *untyped, const void *given, husk__case *c)
+{
+    const husk__elementwise *own = untyped;
+    (void)given;
+    husk__elementwise_write_case(own, "activation", "act", husk_act_name(HUSK_ACT_RELU), false, c);
+    if (!strcmp(own->function, husk_act_name(HUSK_ACT_LEAKY_RELU)) && own->numbers[1] != 0.01f)
+        husk__case_note(c, "slope %g", (double)own->numbers[1]);
+}
+
+const husk__op husk__op_activation = {
+    .name = "activation", HUSK__ELEMENTWISE_OP, .prewarm = prewarm, .write_case = write_case};
 
 const char *husk_act_name(husk_act act)
 {

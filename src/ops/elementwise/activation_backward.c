@@ -4,6 +4,8 @@
 
 #include <math.h>
 
+#include <string.h>
+
 #include "base/epilogue.h"
 #include "base/params.h"
 #include "ops/elementwise/elementwise.h"
@@ -13,7 +15,17 @@ enum { SIGMOID_Y = 9, TANH_Y = 10 };
 
 static husk_status prewarm(husk_queue *queue, const husk__scope *scope);
 
-const husk__op husk__op_activation_backward = {.name = "activation_backward", HUSK__ELEMENTWISE_OP, .prewarm = prewarm};
+static void write_case(const void *untyped, const void *given, husk__case *c)
+{
+    const husk__elementwise *own = untyped;
+    (void)given;
+    husk__elementwise_write_case(own, "activation", "act", husk_act_name(HUSK_ACT_RELU), true, c);
+    if (!strcmp(own->function, husk_act_name(HUSK_ACT_LEAKY_RELU)) && own->numbers[1] != 0.01f)
+        husk__case_note(c, "slope %g", (double)own->numbers[1]);
+}
+
+const husk__op husk__op_activation_backward = {
+    .name = "activation_backward", HUSK__ELEMENTWISE_OP, .prewarm = prewarm, .write_case = write_case};
 
 // Whether the derivative is a function of y.
 static bool has_inverse(const husk__epilogue *activation)

@@ -14,7 +14,18 @@ enum { LINEAR, PRODUCT, QUOTIENT, MAXIMUM, MINIMUM, COMPARE, POWER_OF };
 
 static husk_status prewarm(husk_queue *queue, const husk__scope *scope);
 
-const husk__op husk__op_binary = {.name = "binary", HUSK__ELEMENTWISE_OP, .prewarm = prewarm};
+static void write_case(const void *untyped, const void *given, husk__case *c)
+{
+    const husk__elementwise *own = untyped;
+    (void)given;
+    husk__case_begin(c, "binary");
+    husk__case_rows(c, &own->y);
+    husk__case_word(c, "op", own->function, husk_binary_name(HUSK_BINARY_ADD));
+    husk__case_broadcast(c, "b", &own->x[1], &own->y);
+    husk__elementwise_end_case(own, false, c);
+}
+
+const husk__op husk__op_binary = {.name = "binary", HUSK__ELEMENTWISE_OP, .prewarm = prewarm, .write_case = write_case};
 
 const char *husk_binary_name(husk_binary_op op)
 {

@@ -48,7 +48,20 @@ static recipe recipe_of(const husk_binary_params *own, int by)
 
 static husk_status prewarm(husk_queue *queue, const husk__scope *scope);
 
-const husk__op husk__op_binary_backward = {.name = "binary_backward", HUSK__BROADCAST_BACKWARD_OP, .prewarm = prewarm};
+static void write_case(const void *untyped, const void *given, husk__case *c)
+{
+    const husk__broadcast_backward *own = untyped;
+    const husk_tensor *b = own->is_wanted[HUSK__BY_B] ? &own->gradient[HUSK__BY_B] : &own->read[HUSK__BY_B];
+    (void)given;
+    husk__case_begin(c, "binary");
+    husk__case_rows(c, &own->dy);
+    husk__case_word(c, "op", own->function, husk_binary_name(HUSK_BINARY_ADD));
+    husk__case_broadcast(c, "b", b, &own->dy);
+    husk__broadcast_end_case(own, c);
+}
+
+const husk__op husk__op_binary_backward = {
+    .name = "binary_backward", HUSK__BROADCAST_BACKWARD_OP, .prewarm = prewarm, .write_case = write_case};
 
 static const char *const input_names[INPUTS] = {"a", "b"};
 static const char *const gradient_names[INPUTS] = {"da", "db"};

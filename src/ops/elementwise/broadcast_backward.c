@@ -39,6 +39,25 @@ void husk__broadcast_classify(const void *untyped, husk__text *text)
     husk__class_size(text, "count", husk__tensor_count(&own->dy));
 }
 
+void husk__broadcast_end_case(const husk__broadcast_backward *own, husk__case *c)
+{
+    static const char *const inputs[HUSK__BROADCAST_INPUTS] = {"the first input", "the second"};
+    static const char *const gradients[HUSK__BROADCAST_INPUTS] = {"da", "db"};
+    husk__case_dtype(c, own->dy.dtype);
+    husk__case_word(c, "dir", "bwd", NULL);
+    husk__case_tensor(c, "dy", &own->dy);
+    for (int i = 0; i < HUSK__BROADCAST_INPUTS; ++i) {
+        if (own->read[i].rank > 0)
+            husk__case_tensor(c, inputs[i], &own->read[i]);
+        if (own->is_wanted[i])
+            husk__case_tensor(c, gradients[i], &own->gradient[i]);
+        else
+            husk__case_note(c, "without %s", gradients[i]);
+    }
+    if (own->adds)
+        husk__case_note(c, "accumulates");
+}
+
 // ---- what the two variants share ----
 
 typedef struct state {

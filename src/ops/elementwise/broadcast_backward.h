@@ -42,6 +42,8 @@ typedef struct husk__broadcast_arguments {
 extern const husk__variant *const husk__broadcast_variants[];
 void husk__broadcast_describe(const void *problem, husk__key *key);
 void husk__broadcast_classify(const void *problem, husk__text *text);
+/* What their cases have in common, behind the keys of their own. */
+void husk__broadcast_end_case(const husk__broadcast_backward *problem, husk__case *c);
 
 /* Fills in the tensors and enqueues; the arguments have been checked. */
 husk_status husk__broadcast_call(husk_queue *queue, const husk__op *op, const char *variant,

@@ -18,6 +18,7 @@ const husk__op husk__op_dropout = {
     .describe = husk__dropout_describe,
     .prewarm = prewarm,
     .classify = husk__dropout_classify,
+    .write_case = husk__dropout_write_case,
 };
 
 husk_status husk_dropout(husk_queue *queue, const husk_dropout_params *params, const husk_tensor *x,

@@ -25,6 +25,7 @@ extern const husk__variant *const husk__dropout_variants[];
 
 void husk__dropout_describe(const void *problem, husk__key *key);
 void husk__dropout_classify(const void *problem, husk__text *text);
+void husk__dropout_write_case(const void *problem, const void *arguments, husk__case *c);
 
 /* The names of x and y are those of the call's arguments. */
 husk_status husk__dropout_validate(husk_queue *queue, const husk_dropout_params *params, const husk_tensor *x,

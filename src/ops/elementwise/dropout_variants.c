@@ -39,6 +39,26 @@ void husk__dropout_classify(const void *untyped, husk__text *text)
     husk__class_size(text, "count", husk__walk_count(&walk));
 }
 
+void husk__dropout_write_case(const void *untyped, const void *arguments, husk__case *c)
+{
+    const husk__dropout_problem *own = untyped;
+    const husk__dropout_arguments *given = arguments;
+    int64_t count = 1;
+    for (int32_t i = 0; i < own->y.rank; ++i)
+        count *= own->y.shape[i];
+    husk__case_begin(c, "dropout");
+    husk__case_size(c, "count", count);
+    if (given)
+        husk__case_integer(c, "percent", (int64_t)(100.0 * (double)given->p + 0.5), 10);
+    husk__case_dtype(c, own->y.dtype);
+    if (own->is_gradient)
+        husk__case_word(c, "dir", "bwd", NULL);
+    husk__case_tensor(c, own->is_gradient ? "dy" : "x", &own->x);
+    husk__case_tensor(c, own->is_gradient ? "dx" : "y", &own->y);
+    if (own->adds)
+        husk__case_note(c, "accumulates");
+}
+
 // ---- what the two variants share ----
 
 static husk__map *make_state(husk_plan *plan, char options[128])

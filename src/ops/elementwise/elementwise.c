@@ -41,6 +41,31 @@ void husk__elementwise_classify(const void *untyped, husk__text *text)
     husk__class_size(text, "count", husk__walk_count(&walk));
 }
 
+void husk__elementwise_end_case(const husk__elementwise *own, bool is_gradient, husk__case *c)
+{
+    static const char *const names[HUSK__ELEMENTWISE_INPUTS] = {"the first input", "the second", "the third"};
+    husk__case_dtype(c, own->y.dtype);
+    if (is_gradient)
+        husk__case_word(c, "dir", "bwd", NULL);
+    husk__case_tensor(c, "the output", &own->y);
+    for (int32_t i = 0; i < own->inputs; ++i)
+        husk__case_tensor(c, names[i], &own->x[i]);
+    if (own->adds)
+        husk__case_note(c, "accumulates");
+}
+
+void husk__elementwise_write_case(const husk__elementwise *own, const char *op, const char *key, const char *usual,
+                                  bool is_gradient, husk__case *c)
+{
+    int64_t count = 1;
+    for (int32_t i = 0; i < own->y.rank; ++i)
+        count *= own->y.shape[i];
+    husk__case_begin(c, op);
+    husk__case_size(c, "count", count);
+    husk__case_word(c, key, own->function, usual);
+    husk__elementwise_end_case(own, is_gradient, c);
+}
+
 // ---- what the two variants share ----
 
 // Names of an operator's file and kernel, and the options of its program.

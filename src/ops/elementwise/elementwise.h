@@ -35,6 +35,11 @@ typedef struct husk__elementwise_arguments {
 extern const husk__variant *const husk__elementwise_variants[];
 void husk__elementwise_describe(const void *problem, husk__key *key);
 void husk__elementwise_classify(const void *problem, husk__text *text);
+/* What their cases have in common, behind the keys of their own: dtype, and dir=bwd; and the strides. */
+void husk__elementwise_end_case(const husk__elementwise *problem, bool is_gradient, husk__case *c);
+/* The case of one that has nothing but a count and a function, which is left out where it is the usual one. */
+void husk__elementwise_write_case(const husk__elementwise *problem, const char *op, const char *key, const char *usual,
+                                  bool is_gradient, husk__case *c);
 
 /* Fills in the tensors and enqueues; the arguments have been checked. */
 husk_status husk__elementwise_call(husk_queue *queue, const husk__op *op, const char *variant,

@@ -5,12 +5,25 @@
 #include <math.h>
 #include <stddef.h>
 
+#include <string.h>
+
 #include "base/params.h"
 #include "ops/elementwise/elementwise.h"
 
 static husk_status prewarm(husk_queue *queue, const husk__scope *scope);
 
-const husk__op husk__op_unary = {.name = "unary", HUSK__ELEMENTWISE_OP, .prewarm = prewarm};
+static void write_case(const void *untyped, const void *given, husk__case *c)
+{
+    const husk__elementwise *own = untyped;
+    (void)given;
+    husk__elementwise_write_case(own, "unary", "op", husk_unary_name(HUSK_UNARY_EXP), false, c);
+    if (!strcmp(own->function, husk_unary_name(HUSK_UNARY_CLAMP)))
+        husk__case_note(c, "from %g to %g", (double)own->numbers[0], (double)own->numbers[1]);
+    if (!strcmp(own->function, husk_unary_name(HUSK_UNARY_POWER)))
+        husk__case_note(c, "exponent %g", (double)own->numbers[0]);
+}
+
+const husk__op husk__op_unary = {.name = "unary", HUSK__ELEMENTWISE_OP, .prewarm = prewarm, .write_case = write_case};
 
 const char *husk_unary_name(husk_unary_op op)
 {

@@ -6,12 +6,26 @@
 #include <math.h>
 #include <stddef.h>
 
+#include <string.h>
+
 #include "base/params.h"
 #include "ops/elementwise/elementwise.h"
 
 static husk_status prewarm(husk_queue *queue, const husk__scope *scope);
 
-const husk__op husk__op_unary_backward = {.name = "unary_backward", HUSK__ELEMENTWISE_OP, .prewarm = prewarm};
+static void write_case(const void *untyped, const void *given, husk__case *c)
+{
+    const husk__elementwise *own = untyped;
+    (void)given;
+    husk__elementwise_write_case(own, "unary", "op", husk_unary_name(HUSK_UNARY_EXP), true, c);
+    if (!strcmp(own->function, husk_unary_name(HUSK_UNARY_CLAMP)))
+        husk__case_note(c, "from %g to %g", (double)own->numbers[0], (double)own->numbers[1]);
+    if (!strcmp(own->function, husk_unary_name(HUSK_UNARY_POWER)))
+        husk__case_note(c, "exponent %g", (double)own->numbers[0]);
+}
+
+const husk__op husk__op_unary_backward = {
+    .name = "unary_backward", HUSK__ELEMENTWISE_OP, .prewarm = prewarm, .write_case = write_case};
 
 // The kernels' kinds that take the gradient from y, beside husk_unary_op's numbers: UNARY_..._Y in cl/lib/unary.clh.
 enum { RECIPROCAL_Y = HUSK_UNARY_POWER + 1, SQRT_Y, RSQRT_Y, EXP_Y, EXPM1_Y };

@@ -9,7 +9,21 @@
 
 static husk_status prewarm(husk_queue *queue, const husk__scope *scope);
 
-const husk__op husk__op_where = {.name = "where", HUSK__ELEMENTWISE_OP, .prewarm = prewarm};
+static void write_case(const void *untyped, const void *given, husk__case *c)
+{
+    const husk__elementwise *own = untyped;
+    int64_t count = 1;
+    (void)given;
+    for (int32_t i = 0; i < own->x[2].rank; ++i)
+        count *= own->x[2].shape[i];
+    husk__case_begin(c, "where");
+    husk__case_rows(c, &own->y);
+    husk__case_integer(c, "scalar", count == 1, 0);
+    husk__case_integer(c, "numbers", own->x[0].dtype != HUSK_U8, 0);
+    husk__elementwise_end_case(own, false, c);
+}
+
+const husk__op husk__op_where = {.name = "where", HUSK__ELEMENTWISE_OP, .prewarm = prewarm, .write_case = write_case};
 
 static const char *const names[] = {"condition", "a", "b"};
 

@@ -16,7 +16,23 @@ enum { CONDITION };
 
 static husk_status prewarm(husk_queue *queue, const husk__scope *scope);
 
-const husk__op husk__op_where_backward = {.name = "where_backward", HUSK__BROADCAST_BACKWARD_OP, .prewarm = prewarm};
+static void write_case(const void *untyped, const void *given, husk__case *c)
+{
+    const husk__broadcast_backward *own = untyped;
+    const husk_tensor *b = &own->gradient[HUSK__BY_B];
+    int64_t count = 1;
+    (void)given;
+    for (int32_t i = 0; i < b->rank; ++i)
+        count *= b->shape[i];
+    husk__case_begin(c, "where");
+    husk__case_rows(c, &own->dy);
+    husk__case_integer(c, "scalar", own->is_wanted[HUSK__BY_B] && count == 1, 0);
+    husk__case_integer(c, "numbers", own->read[HUSK__BY_A].dtype != HUSK_U8, 0);
+    husk__broadcast_end_case(own, c);
+}
+
+const husk__op husk__op_where_backward = {
+    .name = "where_backward", HUSK__BROADCAST_BACKWARD_OP, .prewarm = prewarm, .write_case = write_case};
 
 static const char *const gradient_names[INPUTS] = {"da", "db"};
 

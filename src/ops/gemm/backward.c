@@ -363,6 +363,38 @@ static void classify(const void *untyped, husk__text *text)
     husk__class_size(text, "k", own->k);
 }
 
+static void write_case(const void *untyped, const void *untyped_run, husk__case *c)
+{
+    const problem *own = untyped;
+    const arguments *run = untyped_run;
+    husk__case_begin(c, "gemm");
+    husk__case_size(c, "m", own->m);
+    husk__case_size(c, "n", own->n);
+    husk__case_size(c, "k", own->k);
+    husk__case_integer(c, "batch", own->batch, 1);
+    husk__case_integer(c, "ta", own->transpose_a, 0);
+    husk__case_integer(c, "tb", own->transpose_b, 0);
+    if (own->has[A])
+        husk__case_matrix(c, "a", "lda", &own->tensors[A]);
+    if (own->has[B])
+        husk__case_matrix(c, "b", "ldb", &own->tensors[B]);
+    husk__case_matrix(c, "dy", "ldc", &own->tensors[DY]);
+    if (run) {
+        husk__case_real(c, "alpha", (double)run->alpha, 1);
+        husk__case_real(c, "beta", (double)run->beta, 0);
+    }
+    if (own->has[DBIAS])
+        husk__case_word(c, "bias", own->bias_is_by_rows ? "col" : "1", NULL);
+    husk__case_act(c, own->activation.activation, own->activation.slope);
+    husk__case_dtype(c, own->tensors[DY].dtype);
+    husk__case_precision(c, own->precision);
+    husk__case_word(c, "dir", "bwd", NULL);
+    if (!own->has[DA] || !own->has[DB])
+        husk__case_note(c, "%s", own->has[DA] ? "da alone" : own->has[DB] ? "db alone" : "without da and db");
+    if (own->accumulate)
+        husk__case_note(c, "accumulates");
+}
+
 static husk_status prewarm(husk_queue *queue, const husk__scope *scope);
 
 static const husk__variant *const variants[] = {&husk__gemm_backward_vector, &husk__gemm_backward_grid, NULL};
@@ -374,6 +406,7 @@ const husk__op husk__op_gemm_backward = {
     .describe = describe,
     .prewarm = prewarm,
     .classify = classify,
+    .write_case = write_case,
 };
 
 // ---- the calls ----

@@ -269,6 +269,39 @@ static void classify(const void *problem_, husk__text *text)
     husk__class_size(text, "k", shape->k);
 }
 
+static void write_case(const void *problem_, const void *arguments, husk__case *c)
+{
+    const husk__gemm_problem *problem = problem_;
+    const husk__gemm_run *run = arguments;
+    const husk__gemm_shape *shape = &problem->shape;
+    const bool is_packed = problem->b_is_packed || (run && run->b && run->b->packed);
+    husk__case_begin(c, "gemm");
+    husk__case_size(c, "m", shape->m);
+    husk__case_size(c, "n", shape->n);
+    husk__case_size(c, "k", shape->k);
+    husk__case_integer(c, "batch", shape->batch, 1);
+    husk__case_integer(c, "ta", problem->transpose_a, 0);
+    husk__case_integer(c, "tb", problem->transpose_b, 0);
+    husk__case_matrix(c, "a", "lda", &problem->a);
+    if (!is_packed)
+        husk__case_matrix(c, "b", "ldb", &problem->b);
+    husk__case_matrix(c, "c", "ldc", &problem->c);
+    if (run) {
+        husk__case_real(c, "alpha", (double)run->alpha, 1);
+        husk__case_real(c, "beta", (double)run->beta, 0);
+    }
+    if (problem->has_bias)
+        husk__case_word(c, "bias", shape->bias == HUSK__GEMM_BIAS_ROW ? "col" : "1", NULL);
+    husk__case_act(c, (husk_act)problem->activation, problem->slope);
+    husk__case_dtype(c, problem->dtype);
+    husk__case_precision(c, problem->precision);
+    husk__case_integer(c, "packed", is_packed, 0);
+    if (problem->wide)
+        husk__case_note(c, "f32:%s%s%s%s", problem->wide & HUSK__GEMM_WIDE_A ? " a" : "",
+                        problem->wide & HUSK__GEMM_WIDE_B ? " b" : "", problem->wide & HUSK__GEMM_WIDE_C ? " c" : "",
+                        problem->wide & HUSK__GEMM_WIDE_BIAS ? " bias" : "");
+}
+
 static bool is_empty(const husk__gemm_problem *problem)
 {
     return problem->shape.batch == 0 || problem->shape.m == 0 || problem->shape.n == 0;
@@ -534,4 +567,5 @@ const husk__op husk__op_gemm = {
     .describe = describe,
     .prewarm = prewarm,
     .classify = classify,
+    .write_case = write_case,
 };

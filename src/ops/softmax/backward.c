@@ -23,6 +23,7 @@ const husk__op husk__op_softmax_backward = {
     .describe = husk__softmax_describe,
     .prewarm = prewarm,
     .classify = husk__softmax_classify,
+    .write_case = husk__softmax_write_case,
 };
 
 static husk_status validate_numbers(husk_queue *queue, const husk_softmax_params *params, const husk_tensor *y,

@@ -35,6 +35,29 @@ void husk__softmax_classify(const void *untyped, husk__text *text)
     husk__class_size(text, "rows", shape.row_count);
 }
 
+void husk__softmax_write_case(const void *untyped, const void *given, husk__case *c)
+{
+    const problem *own = untyped;
+    (void)given;
+    int64_t outer = 1, inner = 1;
+    for (int32_t i = 0; i < own->x.rank; ++i)
+        *(i < own->axis ? &outer : &inner) *= i == own->axis ? 1 : own->x.shape[i];
+    husk__case_begin(c, "softmax");
+    husk__case_size(c, "outer", outer);
+    husk__case_size(c, "axis", own->x.shape[own->axis]);
+    husk__case_integer(c, "inner", inner, 1);
+    husk__case_integer(c, "log", own->is_log, 0);
+    husk__case_dtype(c, own->x.dtype);
+    if (own->is_gradient)
+        husk__case_word(c, "dir", "bwd", NULL);
+    husk__case_tensor(c, own->is_gradient ? "y" : "x", &own->x);
+    husk__case_tensor(c, own->is_gradient ? "dx" : "y", &own->y);
+    if (own->is_gradient)
+        husk__case_tensor(c, "dy", &own->z);
+    if (own->accumulates)
+        husk__case_note(c, "accumulates");
+}
+
 // ---- what the variants share ----
 
 geometry husk__softmax_geometry_of(const problem *own)

@@ -87,6 +87,7 @@ bool husk__softmax_supports(const husk__candidate *candidate, char reason[HUSK__
 
 void husk__softmax_describe(const void *problem, husk__key *key);
 void husk__softmax_classify(const void *problem, husk__text *text);
+void husk__softmax_write_case(const void *problem, const void *arguments, husk__case *c);
 
 /* params and tensors are valid. */
 husk_status husk__softmax_enqueue(husk_queue *queue, const husk__op *op, bool is_gradient,
