@@ -8,7 +8,8 @@
 #   tiers       which tiers run it; default: default. The program reads HUSK_TEST_TIER to know which one it is in.
 #               (The tiers asan and tsan are the default tier in another build folder; with "asan" a test is in the
 #               default tier of AddressSanitizer's build alone.)
-#   timeout     seconds, in the default tier; all others get ten times that, valgrind sixty times, sanitizers six times
+#   timeout     seconds, in the default tier, on two quiet cores; all others get ten times that, valgrind sixty times,
+#               sanitizers six times, and a slower machine as much more as it is slower (tests/limits)
 #   processors  how many cores CTest should count it for
 #   with        WITH.c beside it is compiled into it, too, for each name of a list: what several tests share
 
@@ -58,6 +59,11 @@ function(husk_test_option line name default result)
     else()
         set(${result} "${default}" PARENT_SCOPE)
     endif()
+endfunction()
+
+# A limit that grows on a slower machine (tests/limits).
+function(husk_limit_test name timeout)
+    set_property(GLOBAL APPEND PROPERTY HUSK_TEST_LIMITS "${name}:${timeout}")
 endfunction()
 
 # husk_register_test(NAME TIERS TIMEOUT PROCESSORS FOLDER COMMAND...): the CTest entries of one program.
@@ -117,6 +123,7 @@ function(husk_register_test name tiers timeout processors folder)
         set_tests_properties("${test_name}" PROPERTIES
             LABELS "${labels}" TIMEOUT "${test_timeout}" PROCESSORS "${test_processors}"
             ENVIRONMENT "${environment}")
+        husk_limit_test("${test_name}" "${test_timeout}")
         if(tier STREQUAL "default" AND HUSK_TEST_COUNTING)
             set_tests_properties("${test_name}" PROPERTIES FIXTURES_REQUIRED builds
                 ENVIRONMENT "${environment};${HUSK_TEST_COUNTING}")
@@ -134,6 +141,7 @@ function(husk_register_intel name timeout processors folder target)
     add_test(NAME "intel/${name}" COMMAND ${target})
     set_tests_properties("intel/${name}" PROPERTIES LABELS "intel;${folder}" TIMEOUT "${timeout}"
         PROCESSORS "${processors}" ENVIRONMENT "${environment}")
+    husk_limit_test("intel/${name}" "${timeout}")
 endfunction()
 
 # An operator's test again on devices that are smaller than this machine's: the tier "devices". What takes part in the
@@ -156,6 +164,7 @@ function(husk_register_small_devices name tiers timeout target)
         add_test(NAME "devices/${kind}/${name}" COMMAND ${target})
         set_tests_properties("devices/${kind}/${name}" PROPERTIES LABELS "devices;ops" TIMEOUT "${timeout}"
             ENVIRONMENT "${HUSK_TEST_ENVIRONMENT};${${kind}}")
+        husk_limit_test("devices/${kind}/${name}" "${timeout}")
     endforeach()
 endfunction()
 
