@@ -82,6 +82,13 @@ static const char *shape_text(const husk__link_shape *s, char text[200])
     return text;
 }
 
+// Member by member: what lies between them was sent as it was.
+static bool are_alike(const husk__link_shape *a, const husk__link_shape *b)
+{
+    return a->dtype == b->dtype && a->rank == b->rank && a->has_gradient == b->has_gradient &&
+           memcmp(a->extents, b->extents, sizeof a->extents) == 0;
+}
+
 // Each stage's own rules, and those between it and the next one.
 static husk_status check_stages(const husk_dist *dist, const husk__stage_description *all,
                                 const husk__dist_scope *scope)
@@ -108,7 +115,7 @@ static husk_status check_stages(const husk_dist *dist, const husk__stage_descrip
             return husk__dist_refuse(scope, HUSK_INVALID_ARGUMENT, "%s has %u links to %s, which wants %u", who,
                                      (unsigned)all[r].next_count, next, (unsigned)all[r + 1].previous_count);
         for (uint32_t i = 0; i < all[r].next_count; i++)
-            if (memcmp(&all[r].next[i], &all[r + 1].previous[i], sizeof(husk__link_shape)) != 0)
+            if (!are_alike(&all[r].next[i], &all[r + 1].previous[i]))
                 return husk__dist_refuse(scope, HUSK_INVALID_ARGUMENT, "link %u: %s gives %s, %s wants %s", (unsigned)i,
                                          who, shape_text(&all[r].next[i], a), next,
                                          shape_text(&all[r + 1].previous[i], b));
