@@ -28,6 +28,7 @@ try:
 except ImportError:
     sys.exit("PyTorch is not here: https://pytorch.org has a build for this GPU")
 import cases
+from job import Absent, Case, error_of
 
 NEAR = 1.15  # of the fastest: takes part in all rounds
 MOST = 3  # runners a case that do
@@ -161,7 +162,7 @@ def try_ways(clock, job):
                 for mode, timed, calls, result in modes(clock, call):
                     full = f"{name}, {mode}"
                     known = expected if mode == "calls" or not job.updates else None
-                    error = cases.error_of(job, call() if result is None else result, known)
+                    error = error_of(job, call() if result is None else result, known)
                     if error is not None and not error <= job.bound:
                         failed[full] = f"wrong: error {error:.2g}, at most {job.bound:.2g}"
                         break
@@ -179,7 +180,7 @@ def try_ways(clock, job):
 
 def measure(clock, row, seconds):
     """One round of a case: its runners' samples are appended; in the first round they are chosen."""
-    case = cases.Case(row["case"])
+    case = Case(row["case"])
     vendor = row["vendor"]
     job = cases.build(case, clock.device)
     if "samples" not in vendor:
@@ -187,7 +188,7 @@ def measure(clock, row, seconds):
         tried, vendor["failed"], vendor["error"] = try_ways(clock, job)
         vendor["tried_ns"], vendor["bound"] = tried, job.bound
         if not tried:
-            raise cases.Absent("; ".join(f"{way}: {why}" for way, why in vendor["failed"].items()))
+            raise Absent("; ".join(f"{way}: {why}" for way, why in vendor["failed"].items()))
         near = sorted((way for way in tried if tried[way] <= NEAR * min(tried.values())), key=tried.get)
         vendor["samples"] = {way: [] for way in near[:MOST]}
     for name, prepare, chosen in job.ways:
@@ -305,7 +306,7 @@ def vendor_round(clock, row, seconds):
         with clock.context():
             measure(clock, row, seconds)
         vendor["state"] = "ok"
-    except cases.Absent as reason:
+    except Absent as reason:
         vendor["state"], vendor["reason"] = "none", str(reason)
     except KeyboardInterrupt:
         raise
@@ -468,10 +469,10 @@ def dry_run(texts):
     """What would be tried, found out without a device."""
     for text in texts:
         try:
-            job = cases.build(cases.Case(text), "meta")
+            job = cases.build(Case(text), "meta")
             notes = f" ({'; '.join(job.notes)})" if job.notes else ""
             print(f"{text}: {' | '.join(name for name, _, _ in job.ways)}{notes}")
-        except cases.Absent as reason:
+        except Absent as reason:
             print(f"{text}: none: {reason}")
         except Exception as problem:  # what the first round would report in the row
             print(f"{text}: error: {short(problem)}")
