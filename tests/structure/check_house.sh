@@ -62,6 +62,29 @@ check_lines() {
     done
 }
 
+# A file is at most 600 lines, a function of src and bench at most 75, from its first line to its closing brace: what is
+# longer wants a part with a name of its own.
+check_sizes() {
+    # shellcheck disable=SC2046 # a list of files
+    awk '
+        FNR == 601 { print FILENAME ":601: a file has at most 600 lines" }
+        FILENAME !~ /\.[ch]$/ { next }
+        FNR == 1 { start = 0; is_inside = 0 }
+        /^[{]/ { is_inside = start > 0; next }
+        /^[}]/ {
+            if (is_inside && FNR - start >= 75) {
+                print FILENAME ":" start ": a function has at most 75 lines, this one " FNR - start + 1
+            }
+            start = 0
+            is_inside = 0
+            next
+        }
+        is_inside { next }
+        /^[A-Za-z_].*[(]/ { start = FNR }
+        /;$/ { start = 0 }
+    ' $(select_files '^(src|cl|bench)/.*\.(c|h|h\.in|cl|clh|py)$') /dev/null
+}
+
 # OpenCL C 1.2 has no macros with a variable number of arguments; NVIDIA's compiler refuses them.
 check_macros() {
     # shellcheck disable=SC2046 # a list of files
@@ -289,6 +312,7 @@ check_lists() {
 {
     check_licence
     check_lines
+    check_sizes
     check_macros
     check_kernels
     check_includes

@@ -99,6 +99,23 @@ plant cl/gemm/tiled.cl 'int x; ';                             expect 'cl/gemm/ti
 plant bench/cases/gemm/gemm.c "$(printf 'int x;\r')";         expect 'bench/cases/gemm/gemm.c:3: blanks at the end'
 plant src/base/text.c "// $(printf '%0120d' 0)";              expect 'src/base/text.c:4: 123 columns'
 printf 'int x;' >> src/base/text.c;                           expect 'no newline at the end'
+lines() { # lines FILE COUNT: so many more
+    seq "$2" | sed 's|.*|    int x&;|' >> "$1"
+}
+lines cl/lib/dtype.clh 598
+"$here/check_house.sh" "$house" > /dev/null
+lines cl/lib/dtype.clh 1;                                     expect 'dtype.clh:601: a file has at most 600 lines'
+plant bench/main.c 'int f(int a,'
+plant bench/main.c '      int b)'
+plant bench/main.c '{'
+lines bench/main.c 71
+cp bench/main.c short.c
+plant bench/main.c '}'
+"$here/check_house.sh" "$house" > /dev/null
+mv short.c bench/main.c
+lines bench/main.c 1
+plant bench/main.c '}'
+expect 'bench/main.c:3: a function has at most 75 lines, this one 76'
 
 plant src/os/time.c '#include "base/text.h"';                expect 'src/os may include only os'
 plant src/os/time.c '#include "runtime/launch.h"';           expect 'src/os may include only os'
