@@ -7,10 +7,12 @@
 
 enum { HUSK__GRID_CONFIGURATIONS = 2 };
 
-/* values[0]: the work-items, -DWG for the kernels. */
+/* -DWG for the kernels. */
 extern const husk__configuration husk__grid_menu[HUSK__GRID_CONFIGURATIONS];
 
-/* Whether the device has work-groups of values[0]; and a cost by which it takes the larger ones. */
+/* Work-items of a group, which come first in a configuration's values: in this menu, and in others of that kind. */
+int32_t husk__grid_items(const husk__configuration *configuration);
+/* Whether the device has such work-groups; and a cost by which it takes the larger ones. */
 bool husk__grid_supports(const husk__candidate *candidate, char reason[HUSK__REASON_CAPACITY]);
 double husk__grid_cost(const husk__candidate *candidate);
 

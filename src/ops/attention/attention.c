@@ -112,7 +112,7 @@ static uint64_t workspace_workgroup(const husk__candidate *candidate)
 {
     enum { OF_ITEM = 24 }; // TOTALS of cl/attention/workgroup.cl
     const problem *own = candidate->problem;
-    const int64_t side = candidate->configuration->values[0];
+    const int64_t side = candidate->configuration->values[HUSK__ATTENTION_SIDE];
     const husk__range range = workgroup_range(own, side);
     const husk__attention_totals totals = workgroup_totals(own, candidate->traits, &range, side);
     return husk__attention_totals_bytes(&totals, &range, OF_ITEM * side * side, own->q.dtype);
@@ -121,7 +121,7 @@ static uint64_t workspace_workgroup(const husk__candidate *candidate)
 static husk_status prepare_workgroup(husk_plan *plan, const husk__scope *scope)
 {
     const problem *own = plan->problem;
-    const int64_t side = plan->configuration->values[0], block = 4 * side;
+    const int64_t side = plan->configuration->values[HUSK__ATTENTION_SIDE], block = 4 * side;
     state *made = make_state(plan, block);
     if (!made)
         return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan");

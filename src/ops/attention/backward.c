@@ -194,7 +194,7 @@ static const husk__variant blocks = {
 static bool supports_workgroup(const husk__candidate *candidate, char reason[HUSK__REASON_CAPACITY])
 {
     const husk__attention_problem *forward = candidate->problem; // the problem's first member
-    const int64_t side = candidate->configuration->values[0], d = forward->q.shape[COLUMNS];
+    const int64_t side = candidate->configuration->values[HUSK__ATTENTION_SIDE], d = forward->q.shape[COLUMNS];
     const int64_t column_blocks = husk__divide_up(husk__max_i64(d, forward->v.shape[COLUMNS]), 4 * side);
     return husk__attention_supports_workgroup(candidate, reason) &&
            husk__attention_can_launch(&forward->q, 4 * side, husk__divide_up(d, 4 * side), side * side, reason) &&
@@ -228,7 +228,7 @@ static void set_workgroup(state *made, const problem *own, const husk_device_tra
 static uint64_t workspace_workgroup(const husk__candidate *candidate)
 {
     const problem *own = candidate->problem;
-    const int64_t side = candidate->configuration->values[0], items = side * side;
+    const int64_t side = candidate->configuration->values[HUSK__ATTENTION_SIDE], items = side * side;
     state made = {0};
     set_workgroup(&made, own, candidate->traits, side);
     const uint64_t queries =
@@ -240,7 +240,7 @@ static uint64_t workspace_workgroup(const husk__candidate *candidate)
 
 static husk_status prepare_workgroup(husk_plan *plan, const husk__scope *scope)
 {
-    const int64_t side = plan->configuration->values[0];
+    const int64_t side = plan->configuration->values[HUSK__ATTENTION_SIDE];
     state *made = make_state(plan, 4 * side, 4 * side);
     if (!made)
         return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan");

@@ -384,7 +384,7 @@ bool husk__attention_can_launch(const husk_tensor *heads, int64_t rows, int64_t 
 bool husk__attention_supports_workgroup(const husk__candidate *candidate, char reason[HUSK__REASON_CAPACITY])
 {
     const problem *own = candidate->problem;
-    const int32_t side = candidate->configuration->values[0];
+    const int32_t side = candidate->configuration->values[HUSK__ATTENTION_SIDE];
     if (own->q.dtype == HUSK_F64 && side == 16) {
         snprintf(reason, HUSK__REASON_CAPACITY, "leaves f64 to work-groups whose tiles take half as much local memory");
         return false;
@@ -414,6 +414,6 @@ double husk__attention_cost_groups(const husk__candidate *candidate, int64_t row
 
 double husk__attention_cost_workgroup(const husk__candidate *candidate)
 {
-    const int32_t side = candidate->configuration->values[0];
+    const int32_t side = candidate->configuration->values[HUSK__ATTENTION_SIDE];
     return husk__attention_cost_groups(candidate, 4 * side, 4 * side, side == 16 ? 0.4 : 0.3);
 }

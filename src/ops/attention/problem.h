@@ -125,6 +125,8 @@ extern const husk__variant husk__attention_ranges;
 
 /* ---- the GPU family's ---- */
 
+/* values[HUSK__ATTENTION_SIDE]: work-items of a group in either dimension. */
+enum { HUSK__ATTENTION_SIDE };
 enum { HUSK__ATTENTION_SIDES = 2 };
 extern const husk__configuration husk__attention_workgroup_menu[HUSK__ATTENTION_SIDES];
 /* Whether a launch has a work-group of so many items for each tile of `rows` rows of a side's heads, and each block. */

@@ -10,6 +10,7 @@
 
 #include "base/checked.h"
 #include "base/tensor.h"
+#include "select/grid.h"
 
 typedef husk__rotary_problem problem;
 typedef husk__rotary_arguments arguments;
@@ -142,26 +143,11 @@ static const husk__variant vector = {
 
 enum { GRID_GROUPS_PER_UNIT = 16, GRID_HEADS = 8 }; // heads that a work-item turns by one angle
 
-static bool supports_grid(const husk__candidate *candidate, char reason[HUSK__REASON_CAPACITY])
-{
-    const uint64_t items = (uint64_t)candidate->configuration->values[0];
-    if (items <= candidate->traits->work_group)
-        return true;
-    snprintf(reason, HUSK__REASON_CAPACITY, "needs work-groups of %llu", (unsigned long long)items);
-    return false;
-}
-
-// Larger work-groups where the device has them.
-static double cost_grid(const husk__candidate *candidate)
-{
-    return 256.0 - candidate->configuration->values[0];
-}
-
 static husk_status prepare_grid(husk_plan *plan, const husk__scope *scope)
 {
     const problem *own = plan->problem;
     const husk_device_traits *traits = husk_context_traits(plan->context);
-    const int64_t items = plan->configuration->values[0];
+    const int64_t items = husk__grid_items(plan->configuration);
     state *made = make_state(plan);
     if (!made)
         return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan");
@@ -181,18 +167,13 @@ static husk_status prepare_grid(husk_plan *plan, const husk__scope *scope)
                             options, back ? "husk_rotary_backward_grid" : "husk_rotary_grid", &made->kernel, scope);
 }
 
-static const husk__configuration grid_menu[] = {
-    {.name = "256", .options = "-DWG=256", .values = {256}},
-    {.name = "64", .options = "-DWG=64", .values = {64}},
-};
-
 static const husk__variant grid = {
     .name = "grid",
     .family = HUSK__FAMILY_GPU,
-    .configurations = grid_menu,
-    .configuration_count = 2,
-    .supports = supports_grid,
-    .cost = cost_grid,
+    .configurations = husk__grid_menu,
+    .configuration_count = HUSK__GRID_CONFIGURATIONS,
+    .supports = husk__grid_supports,
+    .cost = husk__grid_cost,
     .prepare = prepare_grid,
     .run = run,
 };

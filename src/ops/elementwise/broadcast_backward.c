@@ -101,11 +101,10 @@ static uint64_t workspace(const husk__candidate *candidate)
 
 enum { MINIMUM = 65536 }; // elements that a work-group is worth launching for
 
-// values[0]: work-items a group, 1 for CPU devices.
 static husk_status prepare(husk_plan *plan, const husk__scope *scope)
 {
     const problem *own = plan->problem;
-    const int64_t items = plan->configuration->values[0];
+    const int64_t items = husk__grid_items(plan->configuration);
     state *made = calloc(1, sizeof *made);
     if (!made)
         return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan");

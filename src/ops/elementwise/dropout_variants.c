@@ -139,7 +139,8 @@ static husk_status prepare_grid(husk_plan *plan, const husk__scope *scope)
         return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan");
     const char *file = own->is_gradient ? "elementwise/dropout_backward_grid.cl" : "elementwise/dropout_grid.cl";
     const char *kernel = own->is_gradient ? "husk_dropout_backward_grid" : "husk_dropout_grid";
-    return husk__map_prepare_grid(plan->context, file, options, kernel, plan->configuration->values[0], state, scope);
+    return husk__map_prepare_grid(plan->context, file, options, kernel, husk__grid_items(plan->configuration), state,
+                                  scope);
 }
 
 static const husk__variant grid = {

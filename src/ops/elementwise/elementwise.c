@@ -141,8 +141,8 @@ static husk_status prepare_grid(husk_plan *plan, const husk__scope *scope)
     husk__map *state = make_state(plan, "grid", &made);
     if (!state)
         return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan");
-    return husk__map_prepare_grid(plan->context, made.file, made.options, made.kernel, plan->configuration->values[0],
-                                  state, scope);
+    return husk__map_prepare_grid(plan->context, made.file, made.options, made.kernel,
+                                  husk__grid_items(plan->configuration), state, scope);
 }
 
 static const husk__variant grid = {

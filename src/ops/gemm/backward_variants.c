@@ -10,6 +10,7 @@
 #include "ops/gemm/backward_problem.h"
 #include "ops/gemm/problem.h"
 #include "ops/shared/gemm_backward.h"
+#include "select/grid.h"
 
 typedef husk__gemm_backward_problem problem;
 typedef husk__gemm_backward_run arguments;
@@ -287,11 +288,6 @@ typedef struct launch {
     husk__range range, bias_range;
 } launch;
 
-static int64_t items_of(const husk__configuration *configuration)
-{
-    return configuration->values[0];
-}
-
 // z's, and that of parts of sums.
 static husk_dtype scratch_dtype(const problem *own)
 {
@@ -342,7 +338,7 @@ static uint64_t waiting_offset(const pass *p)
 static uint64_t workspace(const husk__candidate *candidate)
 {
     const problem *own = candidate->problem;
-    const pass p = pass_of(own, items_of(candidate->configuration));
+    const pass p = pass_of(own, husk__grid_items(candidate->configuration));
     uint64_t waiting = 0;
     if (husk_dtype_size(own->tensors[DY].dtype) < sizeof(float)) {
         const product for_a = makes(own, DA) ? product_for_a(own, &p) : (product){0};
@@ -394,7 +390,7 @@ static void unprepare(husk_plan *plan)
 static husk_status prepare_with(husk_plan *plan, const char *file, const char *name, const husk__scope *scope)
 {
     const problem *own = plan->problem;
-    const int64_t items = items_of(plan->configuration);
+    const int64_t items = husk__grid_items(plan->configuration);
     launch *state = calloc(1, sizeof *state);
     if (!state)
         return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan");
@@ -530,38 +526,18 @@ const husk__variant husk__gemm_backward_vector = {
 
 // ---- grid: GPUs ----
 
-static bool supports_grid(const husk__candidate *candidate, char reason[HUSK__REASON_CAPACITY])
-{
-    const uint64_t items = (uint64_t)items_of(candidate->configuration);
-    if (items <= candidate->traits->work_group)
-        return true;
-    snprintf(reason, HUSK__REASON_CAPACITY, "needs work-groups of %llu", (unsigned long long)items);
-    return false;
-}
-
-// Larger work-groups where the device has them.
-static double cost_grid(const husk__candidate *candidate)
-{
-    return 256.0 - (double)items_of(candidate->configuration);
-}
-
 static husk_status prepare_grid(husk_plan *plan, const husk__scope *scope)
 {
     return prepare_with(plan, "gemm/backward_grid.cl", "husk_gemm_backward_grid", scope);
 }
 
-static const husk__configuration grid_menu[] = {
-    {.name = "256", .options = "-DWG=256", .values = {256}},
-    {.name = "64", .options = "-DWG=64", .values = {64}},
-};
-
 const husk__variant husk__gemm_backward_grid = {
     .name = "grid",
     .family = HUSK__FAMILY_GPU,
-    .configurations = grid_menu,
-    .configuration_count = 2,
-    .supports = supports_grid,
-    .cost = cost_grid,
+    .configurations = husk__grid_menu,
+    .configuration_count = HUSK__GRID_CONFIGURATIONS,
+    .supports = husk__grid_supports,
+    .cost = husk__grid_cost,
     .workspace = workspace,
     .flops = flops,
     .prepare = prepare_grid,

@@ -131,7 +131,7 @@ enum { GRID_GROUPS_PER_UNIT = 16 };
 static husk_status prepare_grid(husk_plan *plan, const husk__scope *scope)
 {
     const husk__embedding_problem *own = plan->problem;
-    const int64_t items = plan->configuration->values[0];
+    const int64_t items = husk__grid_items(plan->configuration);
     const int64_t most = GRID_GROUPS_PER_UNIT * (int64_t)husk_context_traits(plan->context)->compute_units;
     const int64_t rows = own->table.shape[0];
     char options[128];

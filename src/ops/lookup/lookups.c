@@ -8,6 +8,7 @@
 
 #include "base/checked.h"
 #include "base/tensor.h"
+#include "select/grid.h"
 
 typedef husk__lookup_launch launch;
 
@@ -49,7 +50,7 @@ husk_status husk__lookup_prepare(husk_plan *plan, const husk_tensor *indices, co
                                  const husk__scope *scope)
 {
     const husk_device_traits *traits = husk_context_traits(plan->context);
-    const int64_t items = plan->configuration->values[0], total = husk__tensor_count(rows);
+    const int64_t items = husk__grid_items(plan->configuration), total = husk__tensor_count(rows);
     const char *dtype = husk__dtype_option(rows->dtype);
     char file[64], kernel[64], options[128];
     launch *own = calloc(1, sizeof *own);

@@ -24,7 +24,7 @@ husk__walk_values husk__lookup_walk(const husk_tensor *indices, const husk_tenso
 enum { HUSK__LOOKUP_INDICES_ARGS = 3 + 4 };
 husk__arg *husk__lookup_write_indices(const husk_tensor *indices, const husk__walk_values *walk, husk__arg *end);
 
-/* values[0]: work-items a group, 1 for CPU devices. */
+/* Groups of one work-item, for husk__grid_items. */
 extern const husk__configuration husk__lookup_vector_menu[1];
 husk_status husk__lookup_prepare(husk_plan *plan, const husk_tensor *indices, const husk_tensor *rows,
                                  const husk__scope *scope);

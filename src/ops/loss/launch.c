@@ -7,6 +7,7 @@
 #include "base/checked.h"
 #include "base/tensor.h"
 #include "ops/loss/problem.h"
+#include "select/grid.h"
 
 typedef husk__loss_problem problem;
 typedef husk__loss_arguments arguments;
@@ -147,7 +148,7 @@ static geometry geometry_of(const problem *own)
 bool husk__loss_supports(const husk__candidate *candidate, char reason[HUSK__REASON_CAPACITY])
 {
     const geometry shape = geometry_of(candidate->problem);
-    const int32_t items = candidate->configuration->values[0];
+    const int32_t items = husk__grid_items(candidate->configuration);
     snprintf(reason, HUSK__REASON_CAPACITY, "needs work-groups of %d and less than 2^30 classes", items);
     return (uint64_t)items <= candidate->traits->work_group && shape.classes.extent <= INT32_MAX / 2;
 }
@@ -157,7 +158,7 @@ double husk__loss_cost(const husk__candidate *candidate)
 {
     const geometry shape = geometry_of(candidate->problem);
     const bool wants_large = shape.classes.extent == 1 || shape.classes.extent >= 256;
-    return (candidate->configuration->values[0] >= 256) == wants_large ? 0.0 : 1.0;
+    return (husk__grid_items(candidate->configuration) >= 256) == wants_large ? 0.0 : 1.0;
 }
 
 static void share_out(const geometry *shape, launch *own)
@@ -217,7 +218,7 @@ husk_status husk__loss_prepare(husk_plan *plan, const husk__scope *scope)
     own->flags = flags_of(what, own);
     own->kind = what->log_target ? KIND_DIVERGENCE_LOG : (int32_t)what->kind;
     own->divisor = what->reduction == HUSK_LOSS_MEAN ? (double)own->shape.rows : 1.0;
-    own->items = (size_t)plan->configuration->values[0];
+    own->items = (size_t)husk__grid_items(plan->configuration);
     snprintf(options, sizeof options, "%s %s", husk__dtype_option(what->x.dtype), plan->configuration->options);
     snprintf(file, sizeof file, "loss/%s%s.cl", what->is_backward ? "backward_" : "", form);
     snprintf(name, sizeof name, "husk_loss%s_%s_%s", direction, form,
@@ -343,8 +344,3 @@ husk_status husk__loss_prewarm(husk_queue *queue, const husk__op *op, bool is_ba
 }
 
 const husk__configuration husk__loss_vector_menu[1] = {{.name = "1", .options = "", .values = {1}}};
-
-const husk__configuration husk__loss_workgroup_menu[2] = {
-    {.name = "256", .options = "-DWG=256", .values = {256}},
-    {.name = "64", .options = "-DWG=64", .values = {64}},
-};

@@ -5,6 +5,7 @@
 #include "base/params.h"
 #include "base/tensor.h"
 #include "ops/loss/problem.h"
+#include "select/grid.h"
 
 typedef husk__loss_problem problem;
 typedef husk__loss_arguments arguments;
@@ -23,8 +24,8 @@ static const husk__variant vector = {
 static const husk__variant workgroup = {
     .name = "workgroup",
     .family = HUSK__FAMILY_GPU,
-    .configurations = husk__loss_workgroup_menu,
-    .configuration_count = 2,
+    .configurations = husk__grid_menu,
+    .configuration_count = HUSK__GRID_CONFIGURATIONS,
     .supports = husk__loss_supports,
     .cost = husk__loss_cost,
     .workspace = husk__loss_workspace,

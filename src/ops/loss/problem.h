@@ -53,7 +53,7 @@ husk_status husk__loss_run(const husk_plan *plan, husk_queue *queue, const void 
 /* Build and launch, on a few numbers, what calls take: rows and elements. */
 husk_status husk__loss_prewarm(husk_queue *queue, const husk__op *op, bool is_backward, const husk__scope *scope);
 
-/* values[0]: work-items a group. */
-extern const husk__configuration husk__loss_vector_menu[1], husk__loss_workgroup_menu[2];
+/* Groups of one work-item, for husk__grid_items. */
+extern const husk__configuration husk__loss_vector_menu[1];
 
 #endif

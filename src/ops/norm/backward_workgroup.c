@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "ops/norm/problem.h"
+#include "select/grid.h"
 
 typedef husk__norm_problem problem;
 typedef husk__norm_arguments arguments;
@@ -26,7 +27,7 @@ static husk_status prepare_step(husk_plan *plan, husk__norm_lists lists, const c
     char options[128];
     made->lists = lists;
     made->lanes = husk__norm_lanes(&lists);
-    made->range = husk__norm_workgroup_range(&lists, made->lanes, plan->configuration->values[0],
+    made->range = husk__norm_workgroup_range(&lists, made->lanes, husk__grid_items(plan->configuration),
                                              husk_context_traits(plan->context));
     husk__norm_workgroup_options(plan, &lists, options, sizeof options);
     return husk__kernel_get(plan->context, "norm/backward_workgroup.cl", options, kernel, &made->kernel, scope);
@@ -89,8 +90,8 @@ static husk_status run(const husk_plan *plan, husk_queue *queue, const void *unt
 const husk__variant husk__norm_backward_workgroup = {
     .name = "workgroup",
     .family = HUSK__FAMILY_GPU,
-    .configurations = husk__norm_workgroup_menu,
-    .configuration_count = 2,
+    .configurations = husk__grid_menu,
+    .configuration_count = HUSK__GRID_CONFIGURATIONS,
     .supports = husk__norm_workgroup_supports,
     .cost = husk__norm_workgroup_cost,
     .prepare = prepare,

@@ -7,6 +7,7 @@
 #include "base/tensor.h"
 #include "ops/norm/problem.h"
 #include "runtime/groups.h"
+#include "select/grid.h"
 
 typedef husk__norm_problem problem;
 typedef husk__norm_dimension dimension;
@@ -302,7 +303,7 @@ husk__arg *husk__norm_write_strides(const dimension *own, int tensors, husk__arg
 bool husk__norm_workgroup_supports(const husk__candidate *candidate, char reason[HUSK__REASON_CAPACITY])
 {
     const problem *own = candidate->problem;
-    const int32_t items = candidate->configuration->values[0];
+    const int32_t items = husk__grid_items(candidate->configuration);
     if ((uint64_t)items > candidate->traits->work_group) {
         snprintf(reason, HUSK__REASON_CAPACITY, "needs work-groups of %d", (int)items);
         return false;
@@ -323,7 +324,7 @@ bool husk__norm_workgroup_lists_fit(const problem *own, char reason[HUSK__REASON
 double husk__norm_workgroup_cost(const husk__candidate *candidate)
 {
     const husk__norm_lists sets = husk__norm_sets(candidate->problem);
-    const bool is_large = candidate->configuration->values[0] >= 256;
+    const bool is_large = husk__grid_items(candidate->configuration) >= 256;
     return is_large == (sets.inner_count * husk__norm_lanes(&sets) >= 256) ? 0 : 1;
 }
 
@@ -366,10 +367,6 @@ void husk__norm_workgroup_options(const husk_plan *plan, const husk__norm_lists 
 }
 
 const husk__configuration husk__norm_cpu_menu[1] = {{.name = "1", .options = ""}};
-const husk__configuration husk__norm_workgroup_menu[2] = {
-    {.name = "256", .options = "-DWG=256", .values = {256}},
-    {.name = "64", .options = "-DWG=64", .values = {64}},
-};
 
 // ---- shape classes ----
 

@@ -112,7 +112,7 @@ const char *husk__norm_index_option(const husk_plan *plan, const husk__norm_list
 /* "-DDTYPE_... -DWG=..." and that. */
 void husk__norm_workgroup_options(const husk_plan *plan, const husk__norm_lists *lists, char *text, size_t capacity);
 
-extern const husk__configuration husk__norm_cpu_menu[1], husk__norm_workgroup_menu[2];
+extern const husk__configuration husk__norm_cpu_menu[1];
 extern const husk__variant husk__norm_rows, husk__norm_columns_variant, husk__norm_registers;
 extern const husk__variant husk__norm_workgroup;
 extern const husk__variant husk__norm_backward_rows, husk__norm_backward_columns, husk__norm_backward_workgroup;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "ops/norm/problem.h"
+#include "select/grid.h"
 
 typedef struct launch {
     const husk__kernel *kernel;
@@ -20,7 +21,7 @@ static husk_status prepare(husk_plan *plan, const husk__scope *scope)
     plan->state = own; // freed with the plan
     own->sets = husk__norm_sets(plan->problem);
     own->lanes = husk__norm_lanes(&own->sets);
-    own->range = husk__norm_workgroup_range(&own->sets, own->lanes, plan->configuration->values[0],
+    own->range = husk__norm_workgroup_range(&own->sets, own->lanes, husk__grid_items(plan->configuration),
                                             husk_context_traits(plan->context));
     char options[128];
     husk__norm_workgroup_options(plan, &own->sets, options, sizeof options);
@@ -51,8 +52,8 @@ static husk_status run(const husk_plan *plan, husk_queue *queue, const void *unt
 const husk__variant husk__norm_workgroup = {
     .name = "workgroup",
     .family = HUSK__FAMILY_GPU,
-    .configurations = husk__norm_workgroup_menu,
-    .configuration_count = 2,
+    .configurations = husk__grid_menu,
+    .configuration_count = HUSK__GRID_CONFIGURATIONS,
     .supports = husk__norm_workgroup_supports,
     .cost = husk__norm_workgroup_cost,
     .prepare = prepare,

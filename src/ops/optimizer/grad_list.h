@@ -26,7 +26,7 @@ husk__grad_list_problem husk__grad_list_resolve(const husk__list *list, bool has
 void husk__grad_list_describe(const void *problem, husk__key *key);
 void husk__grad_list_classify(const void *problem, husk__text *text);
 
-/* values[0]: work-items a group, 1 for CPU devices. */
+/* Groups of one work-item, for husk__grid_items. */
 extern const husk__configuration husk__grad_list_vector_menu[1];
 uint64_t husk__grad_list_workspace(const husk__candidate *candidate);
 /* Kernels of cl/optimizer/OP_vector.cl or OP_grid.cl. */

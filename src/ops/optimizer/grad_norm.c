@@ -27,7 +27,7 @@ static husk_status run(const husk_plan *plan, husk_queue *queue, const void *unt
     const husk__arg parts = husk__grad_list_parts(plan, scratch);
     const husk__arg more[] = {parts, HUSK__ARG_I32(given->kind)};
     husk_status status =
-        husk__list_launch(queue, own->kernels, &given->list, plan->configuration->values[0], more, 2, scope);
+        husk__list_launch(queue, own->kernels, &given->list, husk__grid_items(plan->configuration), more, 2, scope);
     if (status != HUSK_OK)
         return status;
     const husk__range one = {{1, 1, 1}, {1, 1, 1}};

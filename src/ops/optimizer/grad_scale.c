@@ -30,7 +30,7 @@ static husk_status run(const husk_plan *plan, husk_queue *queue, const void *unt
                               HUSK__ARG_ACC(what->accumulator, (double)given->factor), HUSK__ARG_I32(given->divides),
                               HUSK__ARG_ACC(what->accumulator, (double)given->limit)};
     husk_status status =
-        husk__list_launch(queue, own->kernels, &given->list, plan->configuration->values[0], more, 5, scope);
+        husk__list_launch(queue, own->kernels, &given->list, husk__grid_items(plan->configuration), more, 5, scope);
     if (status != HUSK_OK || !given->found)
         return status;
     const husk__range one = {{1, 1, 1}, {1, 1, 1}};

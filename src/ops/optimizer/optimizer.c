@@ -57,7 +57,7 @@ static husk_status prepare(husk_plan *plan, const husk__scope *scope)
 {
     const problem *what = plan->problem;
     const husk_device_traits *traits = husk_context_traits(plan->context);
-    const int64_t items = plan->configuration->values[0], units = (int64_t)traits->compute_units;
+    const int64_t items = husk__grid_items(plan->configuration), units = (int64_t)traits->compute_units;
     char options[64];
     launch *own = calloc(1, sizeof *own);
     if (!own)

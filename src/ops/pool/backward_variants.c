@@ -8,6 +8,7 @@
 #include "base/tensor.h"
 #include "ops/pool/backward_problem.h"
 #include "runtime/groups.h"
+#include "select/grid.h"
 
 typedef husk__pool_backward_problem problem;
 typedef husk__pool_backward_arguments arguments;
@@ -442,20 +443,14 @@ enum { GPU_GROUPS_PER_UNIT = 64 };
 
 static bool supports_direct(const husk__candidate *candidate, char reason[HUSK__REASON_CAPACITY])
 {
-    const uint64_t items = (uint64_t)candidate->configuration->values[0];
+    const uint64_t items = (uint64_t)husk__grid_items(candidate->configuration);
     return items <= candidate->traits->work_group || refuse(reason, "needs larger work-groups than the device has");
-}
-
-// Larger work-groups where the device has them.
-static double cost_direct(const husk__candidate *candidate)
-{
-    return 256.0 - candidate->configuration->values[0];
 }
 
 static husk_status prepare_direct(husk_plan *plan, const husk__scope *scope)
 {
     const problem *own = plan->problem;
-    const int64_t items = plan->configuration->values[0];
+    const int64_t items = husk__grid_items(plan->configuration);
     launch *state;
     husk_status status = prepare(plan, "direct", name_of(&own->pool), &state, scope);
     if (status != HUSK_OK)
@@ -481,18 +476,13 @@ static husk_status run_direct(const husk_plan *plan, husk_queue *queue, const vo
     return husk__launch(queue, state->kernel, &state->range, list, (size_t)(end - list), scope);
 }
 
-static const husk__configuration direct_menu[] = {
-    {.name = "256", .options = "-DWG=256", .values = {256}},
-    {.name = "64", .options = "-DWG=64", .values = {64}},
-};
-
 const husk__variant husk__pool_backward_direct = {
     .name = "direct",
     .family = HUSK__FAMILY_GPU,
-    .configurations = direct_menu,
-    .configuration_count = 2,
+    .configurations = husk__grid_menu,
+    .configuration_count = HUSK__GRID_CONFIGURATIONS,
     .supports = supports_direct,
-    .cost = cost_direct,
+    .cost = husk__grid_cost,
     .workspace = husk__pool_backward_workspace,
     .prepare = prepare_direct,
     .run = run_direct,

@@ -6,6 +6,7 @@
 #include "base/checked.h"
 #include "base/tensor.h"
 #include "ops/quantized/conv_problem.h"
+#include "select/grid.h"
 
 typedef husk__quantized_conv_problem problem;
 typedef husk__quantized_conv_run arguments;
@@ -120,21 +121,12 @@ typedef struct grid_state {
 static bool supports_grid(const husk__candidate *candidate, char reason[HUSK__REASON_CAPACITY])
 {
     const problem *own = candidate->problem;
-    const int32_t items = candidate->configuration->values[0];
     if (own->w_is_packed) {
         snprintf(reason, HUSK__REASON_CAPACITY, "it takes w as it is");
         return false;
     }
-    if (!husk__products_supports(&own->products, reason) || !husk__quantized_conv_fits_int(own, reason))
-        return false;
-    snprintf(reason, HUSK__REASON_CAPACITY, "needs work-groups of %d", items);
-    return (uint64_t)items <= candidate->traits->work_group;
-}
-
-// Larger work-groups where the device has them.
-static double cost_grid(const husk__candidate *candidate)
-{
-    return 256.0 - candidate->configuration->values[0];
+    return husk__products_supports(&own->products, reason) && husk__quantized_conv_fits_int(own, reason) &&
+           husk__grid_supports(candidate, reason);
 }
 
 static husk_status prepare_grid(husk_plan *plan, const husk__scope *scope)
@@ -145,7 +137,7 @@ static husk_status prepare_grid(husk_plan *plan, const husk__scope *scope)
     plan->state = state; // freed with the plan
     if (!state)
         return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan");
-    const int64_t items = plan->configuration->values[0];
+    const int64_t items = husk__grid_items(plan->configuration);
     const int64_t most = GRID_GROUPS_PER_UNIT * (int64_t)husk_context_traits(plan->context)->compute_units;
     state->total = husk__tensor_count(&own->y);
     state->range =
@@ -192,18 +184,13 @@ static husk_status run_grid(const husk_plan *plan, husk_queue *queue, const void
     return husk__launch(queue, state->kernel, &state->range, list, (size_t)(end - list), scope);
 }
 
-static const husk__configuration grid_menu[] = {
-    {.name = "256", .options = "-DWG=256", .values = {256}},
-    {.name = "64", .options = "-DWG=64", .values = {64}},
-};
-
 const husk__variant husk__quantized_conv_grid = {
     .name = "grid",
     .family = HUSK__FAMILY_GPU,
-    .configurations = grid_menu,
-    .configuration_count = 2,
+    .configurations = husk__grid_menu,
+    .configuration_count = HUSK__GRID_CONFIGURATIONS,
     .supports = supports_grid,
-    .cost = cost_grid,
+    .cost = husk__grid_cost,
     .flops = husk__quantized_conv_flops,
     .prepare = prepare_grid,
     .run = run_grid,

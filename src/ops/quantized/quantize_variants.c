@@ -11,6 +11,7 @@
 #include "base/tensor.h"
 #include "ops/quantized/quantize_problem.h"
 #include "runtime/walk.h"
+#include "select/grid.h"
 
 typedef husk__quantize_problem problem;
 
@@ -149,19 +150,6 @@ static const husk__variant vector = {
 
 enum { GRID_GROUPS_PER_UNIT = 16 };
 
-static bool supports_grid(const husk__candidate *candidate, char reason[HUSK__REASON_CAPACITY])
-{
-    const int32_t items = candidate->configuration->values[0];
-    snprintf(reason, HUSK__REASON_CAPACITY, "needs work-groups of %d", items);
-    return (uint64_t)items <= candidate->traits->work_group;
-}
-
-// Larger work-groups where the device has them.
-static double cost_grid(const husk__candidate *candidate)
-{
-    return 256.0 - candidate->configuration->values[0];
-}
-
 static husk_status prepare_grid(husk_plan *plan, const husk__scope *scope)
 {
     launch *own = make_launch(plan);
@@ -170,7 +158,7 @@ static husk_status prepare_grid(husk_plan *plan, const husk__scope *scope)
     const husk__walk walk = walk_of(plan->problem);
     own->total = husk__walk_count(&walk);
     own->walk = husk__walk_prepare(&walk);
-    const int64_t items = plan->configuration->values[0];
+    const int64_t items = husk__grid_items(plan->configuration);
     const int64_t most = GRID_GROUPS_PER_UNIT * (int64_t)husk_context_traits(plan->context)->compute_units;
     own->range =
         (husk__range){{(size_t)husk__min_i64(husk__divide_up(own->total, items), most), 1, 1}, {(size_t)items, 1, 1}};
@@ -188,18 +176,13 @@ static husk_status run_grid(const husk_plan *plan, husk_queue *queue, const void
     return husk__launch(queue, own->kernel, &own->range, list, (size_t)(end - list), scope);
 }
 
-static const husk__configuration grid_menu[] = {
-    {.name = "256", .options = "-DWG=256", .values = {256}},
-    {.name = "64", .options = "-DWG=64", .values = {64}},
-};
-
 static const husk__variant grid = {
     .name = "grid",
     .family = HUSK__FAMILY_GPU,
-    .configurations = grid_menu,
-    .configuration_count = 2,
-    .supports = supports_grid,
-    .cost = cost_grid,
+    .configurations = husk__grid_menu,
+    .configuration_count = HUSK__GRID_CONFIGURATIONS,
+    .supports = husk__grid_supports,
+    .cost = husk__grid_cost,
     .prepare = prepare_grid,
     .run = run_grid,
 };

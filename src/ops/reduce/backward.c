@@ -264,7 +264,7 @@ static husk_status prepare_grid(husk_plan *plan, const husk__scope *scope)
     if (status != HUSK_OK)
         return status;
     launch *own = plan->state;
-    const int64_t items = plan->configuration->values[0];
+    const int64_t items = husk__grid_items(plan->configuration);
     const int64_t most = GRID_GROUPS_PER_UNIT * (int64_t)husk_context_traits(plan->context)->compute_units;
     own->range =
         (husk__range){{(size_t)husk__min_i64(husk__divide_up(own->total, items), most), 1, 1}, {(size_t)items, 1, 1}};

@@ -307,23 +307,30 @@ enum {
     GPU_GROUPS_PER_UNIT = 16
 };
 
+// values: work-items across rows, and along a row.
+enum { WG_INNER, WG_AXIS };
+
+static int32_t workgroup_items(const husk__configuration *configuration)
+{
+    return configuration->values[WG_INNER] * configuration->values[WG_AXIS];
+}
+
 static bool supports_workgroup(const husk__candidate *candidate, char reason[HUSK__REASON_CAPACITY])
 {
-    const int32_t *values = candidate->configuration->values;
-    snprintf(reason, HUSK__REASON_CAPACITY, "needs work-groups of %d", values[0] * values[1]);
-    return (uint64_t)values[0] * (uint64_t)values[1] <= candidate->traits->work_group;
+    const int32_t items = workgroup_items(candidate->configuration);
+    snprintf(reason, HUSK__REASON_CAPACITY, "needs work-groups of %d", items);
+    return (uint64_t)items <= candidate->traits->work_group;
 }
 
 // Work-items that walk along what lies together in memory, and large work-groups where rows are long.
 static double cost_workgroup(const husk__candidate *candidate)
 {
     geometry shape = husk__reduce_geometry_of(candidate->problem);
-    const int32_t *values = candidate->configuration->values;
     const husk__walk_dimension run = take_run(&shape), inner = husk__walk_take_last(&shape.kept);
-    const bool is_along = values[0] == 1;
+    const bool is_along = candidate->configuration->values[WG_INNER] == 1;
     const bool wants_along = inner.extent == 1 || (run.extent > 1 && run.strides[0] <= inner.strides[0]);
     const bool wants_large = (is_along ? shape.count : inner.extent * shape.count) >= 256;
-    const bool is_large = values[0] * values[1] >= 256;
+    const bool is_large = workgroup_items(candidate->configuration) >= 256;
     return (is_along == wants_along ? 0.0 : 10.0) + (is_large == wants_large ? 0.0 : 1.0);
 }
 
@@ -333,8 +340,8 @@ static void resolve_workgroup(launch *own, geometry *shape, const husk__configur
     own->reduced = husk__walk_prepare(&shape->reduced);
     own->inner = husk__walk_take_last(&shape->kept);
     own->kept = husk__walk_prepare(&shape->kept);
-    cut(own, husk__walk_count(&shape->kept) * husk__divide_up(own->inner.extent, configuration->values[0]), GPU_UNITS,
-        1, 256, GPU_SEGMENT);
+    cut(own, husk__walk_count(&shape->kept) * husk__divide_up(own->inner.extent, configuration->values[WG_INNER]),
+        GPU_UNITS, 1, 256, GPU_SEGMENT);
 }
 
 static uint64_t workspace_workgroup(const husk__candidate *candidate)
@@ -355,7 +362,7 @@ static husk_status prepare_workgroup(husk_plan *plan, const husk__scope *scope)
     resolve_workgroup(own, &shape, configuration);
     const int64_t most = GPU_GROUPS_PER_UNIT * (int64_t)husk_context_traits(plan->context)->compute_units;
     own->range = (husk__range){{(size_t)husk__min_i64(own->units, most), 1, 1},
-                               {(size_t)configuration->values[0], (size_t)configuration->values[1], 1}};
+                               {(size_t)configuration->values[WG_INNER], (size_t)configuration->values[WG_AXIS], 1}};
     char options[128];
     snprintf(options, sizeof options, "%s %s", dtype_option(plan), configuration->options);
     return get_kernels(plan, "reduce/workgroup.cl", options, "husk_reduce_workgroup", "husk_reduce_workgroup_combine",
@@ -375,7 +382,6 @@ static husk_status run_workgroup(const husk_plan *plan, husk_queue *queue, const
     return run(plan, queue, given, scratch, more, sizeof more / sizeof *more, scope);
 }
 
-// Work-items across rows, and along a row.
 static const husk__configuration workgroup_menu[] = {
     {.name = "1x256", .options = "-DWG_INNER=1 -DWG_AXIS=256", .values = {1, 256}},
     {.name = "1x64", .options = "-DWG_INNER=1 -DWG_AXIS=64", .values = {1, 64}},

@@ -15,16 +15,24 @@ enum {
     GPU_GROUPS_PER_UNIT = 16
 };
 
+// values: work-items across rows, and along a row.
+enum { WG_INNER, WG_AXIS };
+
+static int32_t workgroup_items(const husk__configuration *configuration)
+{
+    return configuration->values[WG_INNER] * configuration->values[WG_AXIS];
+}
+
 static int64_t workgroup_strips(const geometry *shape, const husk__configuration *configuration)
 {
-    return husk__strided_count(&shape->outer) * husk__divide_up(shape->inner.extent, configuration->values[0]);
+    return husk__strided_count(&shape->outer) * husk__divide_up(shape->inner.extent, configuration->values[WG_INNER]);
 }
 
 // Rows are cut where there are too few of them for the device. 0: they are not.
 static int32_t workgroup_block(const geometry *shape, const husk__configuration *configuration,
                                const husk_device_traits *traits)
 {
-    const int64_t least = husk__max_i64(GPU_BLOCK, 16 * (int64_t)configuration->values[1]);
+    const int64_t least = husk__max_i64(GPU_BLOCK, 16 * (int64_t)configuration->values[WG_AXIS]);
     if (shape->axis.extent < 2 * least || husk__softmax_fills(traits, workgroup_strips(shape, configuration)))
         return 0;
     return (int32_t)least;
@@ -33,15 +41,15 @@ static int32_t workgroup_block(const geometry *shape, const husk__configuration 
 static bool supports_workgroup(const husk__candidate *candidate, char reason[HUSK__REASON_CAPACITY])
 {
     const geometry shape = husk__softmax_geometry_of(candidate->problem);
-    const int32_t *values = candidate->configuration->values;
-    const bool is_refused = (uint64_t)values[0] * (uint64_t)values[1] > candidate->traits->work_group;
+    const int32_t items = workgroup_items(candidate->configuration);
+    const bool is_refused = (uint64_t)items > candidate->traits->work_group;
     if (!is_refused && husk__softmax_supports(candidate, reason))
         return true;
     if (shape.is_gradient)
         snprintf(reason, HUSK__REASON_CAPACITY, "needs work-groups of %d and less than 2^30 elements along the axis",
-                 values[0] * values[1]);
+                 items);
     else if (is_refused)
-        snprintf(reason, HUSK__REASON_CAPACITY, "needs work-groups of %d", values[0] * values[1]);
+        snprintf(reason, HUSK__REASON_CAPACITY, "needs work-groups of %d", items);
     return false;
 }
 
@@ -49,11 +57,10 @@ static bool supports_workgroup(const husk__candidate *candidate, char reason[HUS
 static double cost_workgroup(const husk__candidate *candidate)
 {
     const geometry shape = husk__softmax_geometry_of(candidate->problem);
-    const int32_t *values = candidate->configuration->values;
-    const bool is_along = values[0] == 1;
+    const bool is_along = candidate->configuration->values[WG_INNER] == 1;
     const bool wants_along = shape.inner.extent == 1 || shape.axis.x_stride <= shape.inner.x_stride;
     const bool wants_large = (is_along ? shape.axis.extent : shape.inner.extent * shape.axis.extent) >= 256;
-    const bool is_large = values[0] * values[1] >= 256;
+    const bool is_large = workgroup_items(candidate->configuration) >= 256;
     return (is_along == wants_along ? 0.0 : 10.0) + (is_large == wants_large ? 0.0 : 1.0);
 }
 
@@ -65,7 +72,7 @@ static uint64_t workspace_workgroup(const husk__candidate *candidate)
     if (!block)
         return 0;
     const int64_t blocks = workgroup_strips(&shape, configuration) * husk__divide_up(shape.axis.extent, block);
-    return (uint64_t)(blocks * configuration->values[0]) * husk__softmax_partial_size(&shape);
+    return (uint64_t)(blocks * configuration->values[WG_INNER]) * husk__softmax_partial_size(&shape);
 }
 
 static husk_status prepare_workgroup(husk_plan *plan, const husk__scope *scope)
@@ -79,8 +86,8 @@ static husk_status prepare_workgroup(husk_plan *plan, const husk__scope *scope)
     own->row_blocks = own->block ? (int32_t)husk__divide_up(own->shape.axis.extent, own->block) : 1;
     own->units = workgroup_strips(&own->shape, configuration) * own->row_blocks;
     const int64_t groups = husk__min_i64(own->units, GPU_GROUPS_PER_UNIT * (int64_t)traits->compute_units);
-    own->range =
-        (husk__range){{(size_t)groups, 1, 1}, {(size_t)configuration->values[0], (size_t)configuration->values[1], 1}};
+    own->range = (husk__range){{(size_t)groups, 1, 1},
+                               {(size_t)configuration->values[WG_INNER], (size_t)configuration->values[WG_AXIS], 1}};
 
     const husk__strided_dimension axis = own->shape.axis;
     const int64_t stride = husk__max_i64(husk__max_i64(axis.x_stride, axis.y_stride), axis.z_stride);
@@ -117,7 +124,6 @@ static husk_status run_workgroup(const husk_plan *plan, husk_queue *queue, const
     return status == HUSK_OK ? run_stage(plan, queue, given, scratch, false, scope) : status;
 }
 
-// Work-items across rows, and along a row.
 static const husk__configuration workgroup_menu[] = {
     {.name = "1x256", .options = "-DWG_INNER=1 -DWG_AXIS=256", .values = {1, 256}},
     {.name = "1x64", .options = "-DWG_INNER=1 -DWG_AXIS=64", .values = {1, 64}},
