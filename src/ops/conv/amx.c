@@ -210,7 +210,12 @@ static uint64_t workspace(const husk__candidate *candidate)
 
 // ---- plans ----
 
-enum { FILTER_ITEMS, WAITING, DEPTH, IMAGE_FROM, ROOM }; // of state->extra
+// waiting: sums of a work-item that wait; depth: tiles of K in a block; image_from and room: the first pixel that is
+// copied, and how many an image has room for.
+typedef struct amx_state {
+    husk__conv_state shared;
+    int64_t filter_items, waiting, depth, image_from, room;
+} amx_state;
 
 static husk_status prepare(husk_plan *plan, const husk__scope *scope)
 {
@@ -226,31 +231,32 @@ static husk_status prepare(husk_plan *plan, const husk__scope *scope)
     husk__text options = {0};
     husk__engine_product_options(engine, product, &options);
     husk__text_format(&options, " %s%s", plan->configuration->options, has_rows(problem) ? " -DPOSITIONS_A" : "");
-    husk__conv_state *state;
     status = options.failed ? husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan")
-                            : husk__conv_prepare_with(plan, options.bytes, "conv/amx.cl", "husk_conv_amx",
-                                                      "husk_conv_amx_pack", &state, scope);
+                            : husk__conv_prepare_with(plan, sizeof(amx_state), options.bytes, "conv/amx.cl",
+                                                      "husk_conv_amx", "husk_conv_amx_pack", scope);
+    amx_state *state = plan->state;
     if (status == HUSK_OK)
-        status = husk__conv_kernel(plan, options.bytes, "conv/amx.cl", "husk_conv_amx_image", &state->lay_out, scope);
+        status =
+            husk__conv_kernel(plan, options.bytes, "conv/amx.cl", "husk_conv_amx_image", &state->shared.lay_out, scope);
     husk__text_free(&options);
     if (status != HUSK_OK)
         return status;
     const husk__conv_split work = split(&candidate);
     const size_t groups = (size_t)g->groups;
     plan->error_factor = husk__engine_error_factor(engine, product, husk__conv_filter_count(problem));
-    state->packed_count = packed_count(problem);
-    state->packed_form = has_rows(problem) + 2 * grid_of(g).is_folded + 4 * (int64_t)product;
-    state->extra[FILTER_ITEMS] = work.filter_items;
-    state->extra[WAITING] = waiting_count(&candidate, &work);
-    state->extra[DEPTH] = block_tiles(&candidate);
-    state->extra[IMAGE_FROM] = image_from(problem);
-    state->extra[ROOM] = room_of(problem);
-    state->range = (husk__range){{(size_t)work.column_items, (size_t)work.filter_items, groups}, {1, 1, 1}};
-    state->pack_range = (husk__range){{(size_t)husk__divide_up(g->filters, BLOCK), groups, 1}, {1, 1, 1}};
-    const int64_t pixels = grid_of(g).all - state->extra[IMAGE_FROM];
+    state->shared.packed_count = packed_count(problem);
+    state->shared.packed_form = has_rows(problem) + 2 * grid_of(g).is_folded + 4 * (int64_t)product;
+    state->filter_items = work.filter_items;
+    state->waiting = waiting_count(&candidate, &work);
+    state->depth = block_tiles(&candidate);
+    state->image_from = image_from(problem);
+    state->room = room_of(problem);
+    state->shared.range = (husk__range){{(size_t)work.column_items, (size_t)work.filter_items, groups}, {1, 1, 1}};
+    state->shared.pack_range = (husk__range){{(size_t)husk__divide_up(g->filters, BLOCK), groups, 1}, {1, 1, 1}};
+    const int64_t pixels = grid_of(g).all - state->image_from;
     const int64_t parts =
         husk__min_i64(husk__divide_up(pixels, 2 * BLOCK), PARTS_PER_UNIT * candidate.traits->compute_units);
-    state->lay_out_range = (husk__range){{image_bytes(problem) ? (size_t)parts : 0, groups, 1}, {1, 1, 1}};
+    state->shared.lay_out_range = (husk__range){{image_bytes(problem) ? (size_t)parts : 0, groups, 1}, {1, 1, 1}};
     return HUSK_OK;
 }
 
@@ -258,30 +264,30 @@ static husk_status run(const husk_plan *plan, husk_queue *queue, const void *arg
                        const husk__scope *scope)
 {
     const husk__conv_problem *problem = plan->problem;
-    const husk__conv_state *state = plan->state;
+    const amx_state *state = plan->state;
     const husk__conv_arguments *given = arguments;
-    const size_t *groups = state->range.groups;
-    const uint64_t packing = husk__conv_packing_bytes(problem, state->packed_count);
+    const size_t *groups = state->shared.range.groups;
+    const uint64_t packing = husk__conv_packing_bytes(problem, state->shared.packed_count);
     const uint64_t offset =
-        image_offset(problem, state->packed_count, (int64_t)(groups[0] * groups[1] * groups[2]), state->extra[WAITING]);
-    const bool has_image = state->lay_out_range.groups[0] > 0;
+        image_offset(problem, state->shared.packed_count, (int64_t)(groups[0] * groups[1] * groups[2]), state->waiting);
+    const bool has_image = state->shared.lay_out_range.groups[0] > 0;
     const husk__arg image = HUSK__ARG_BUFFER(has_image ? scratch->buffer : NULL, offset, sizeof(uint16_t));
     husk__arg weights;
     husk_status status = husk__conv_weights(plan, queue, given, scratch, &weights, scope);
-    const husk__arg place[] = {HUSK__ARG_I64(state->extra[IMAGE_FROM]), HUSK__ARG_I64(state->extra[ROOM])};
+    const husk__arg place[] = {HUSK__ARG_I64(state->image_from), HUSK__ARG_I64(state->room)};
     if (status == HUSK_OK && has_image)
         status = husk__conv_lay_out(plan, queue, given->x, image, place, sizeof place / sizeof *place, scope);
     if (status != HUSK_OK)
         return status;
-    const husk_buffer *waiting = state->extra[WAITING] > 0 ? scratch->buffer : NULL;
-    const husk__arg extra[] = {HUSK__ARG_I32(state->extra[FILTER_ITEMS]),
-                               HUSK__ARG_I32(state->extra[DEPTH]),
+    const husk_buffer *waiting = state->waiting > 0 ? scratch->buffer : NULL;
+    const husk__arg extra[] = {HUSK__ARG_I32(state->filter_items),
+                               HUSK__ARG_I32(state->depth),
                                HUSK__ARG_I32(MOST_PANELS),
                                HUSK__ARG_BUFFER(waiting, packing, sizeof(float)),
-                               HUSK__ARG_I64(state->extra[WAITING]),
+                               HUSK__ARG_I64(state->waiting),
                                image,
-                               HUSK__ARG_I64(state->extra[IMAGE_FROM]),
-                               HUSK__ARG_I64(state->extra[ROOM]),
+                               HUSK__ARG_I64(state->image_from),
+                               HUSK__ARG_I64(state->room),
                                HUSK__ARG_SHARES};
     return husk__conv_launch(plan, queue, arguments, weights, extra, sizeof extra / sizeof *extra, scope);
 }

@@ -141,7 +141,6 @@ husk_status husk__conv_async_prepare(husk_plan *plan, const husk__scope *scope)
     const husk__conv_geometry *g = &problem->geometry;
     const husk__candidate candidate = {problem, husk_context_traits(plan->context), plan->configuration, false};
     const husk__conv_tiles tiles = tiles_of(&candidate);
-    husk__conv_state *state = NULL;
     husk__text options = {0};
     int64_t items;
     husk_status status = husk__engine_configure(plan, problem->dtype, problem->precision, tile_of(plan->configuration),
@@ -150,8 +149,9 @@ husk_status husk__conv_async_prepare(husk_plan *plan, const husk__scope *scope)
     if (status == HUSK_OK && options.failed)
         status = husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan");
     if (status == HUSK_OK)
-        status = husk__conv_prepare_with(plan, options.bytes, "conv/async.cl", "husk_conv_async",
-                                         "husk_conv_async_pack", &state, scope);
+        status = husk__conv_prepare_with(plan, sizeof(husk__conv_state), options.bytes, "conv/async.cl",
+                                         "husk_conv_async", "husk_conv_async_pack", scope);
+    husk__conv_state *state = plan->state;
     if (status == HUSK_OK && image_bytes(problem) > 0)
         status =
             husk__conv_kernel(plan, options.bytes, "conv/async.cl", "husk_conv_async_image", &state->lay_out, scope);

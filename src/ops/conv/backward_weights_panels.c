@@ -7,7 +7,7 @@
 #include "base/tensor.h"
 #include "ops/conv/backward_problem.h"
 
-// Named for the register tile, rows x filters. values: TILE_M, TILE_NV, the vector width they are meant for.
+// Named for the register tile, rows x filters.
 static const husk__configuration MENU[] = {
     {"13x32", "-DTILE_M=13 -DTILE_NV=2", {13, 2, 16}},
     {"6x16", "-DTILE_M=6 -DTILE_NV=2", {6, 2, 8}},
@@ -40,27 +40,27 @@ static double item_cycles(const husk__candidate *candidate, const layout *work, 
 {
     const husk__conv_problem *problem = candidate->problem;
     const husk__conv_geometry *g = &problem->geometry;
-    const int32_t *tile = candidate->configuration->values;
-    const double columns = (double)(tile[1] * husk__conv_vector_width(candidate));
+    const husk__conv_tile tile = husk__conv_tile_of(candidate->configuration);
+    const double columns = (double)(tile.vectors * husk__conv_vector_width(candidate));
     const double positions = (double)husk__conv_backward_weights_products(problem) / (double)work->slices;
     const double tiles = (double)husk__divide_up(work->tiles, row_items);
     const double panels = (double)husk__divide_up(work->panels, filter_items);
     const double copy = g->x_strides[4] == 1 && g->stride[2] <= 2 ? COPY_CYCLES : COPY_STRIDED_CYCLES;
     return ITEM_CYCLES +
-           positions * (tiles * panels * tile[0] * tile[1] / VECTORS_PER_CYCLE + panels * columns * TRANSPOSE_CYCLES +
-                        tiles * tile[0] * copy) +
-           tiles * panels * tile[0] * tile[1] * WRITE_CYCLES;
+           positions * (tiles * panels * tile.rows * tile.vectors / VECTORS_PER_CYCLE +
+                        panels * columns * TRANSPOSE_CYCLES + tiles * tile.rows * copy) +
+           tiles * panels * tile.rows * tile.vectors * WRITE_CYCLES;
 }
 
 static layout divide(const husk__candidate *candidate)
 {
     const husk__conv_problem *problem = candidate->problem;
     const husk__conv_geometry *g = &problem->geometry;
-    const int32_t *tile = candidate->configuration->values;
-    const int64_t columns = tile[1] * husk__conv_vector_width(candidate);
+    const husk__conv_tile tile = husk__conv_tile_of(candidate->configuration);
+    const int64_t columns = tile.vectors * husk__conv_vector_width(candidate);
     const int64_t units = husk__max_i64(1, candidate->traits->compute_units);
     layout work = {.rows = husk__conv_filter_count(problem)};
-    work.tiles = husk__divide_up(work.rows, tile[0]);
+    work.tiles = husk__divide_up(work.rows, tile.rows);
     work.panels = husk__divide_up(g->filters, columns);
     work.blocks = husk__divide_up(husk__conv_backward_weights_products(problem), BLOCK_P);
     const int64_t tiles = husk__max_i64(1, work.tiles * work.panels * g->groups);
@@ -79,17 +79,8 @@ static layout divide(const husk__candidate *candidate)
     work.writes_dw = work.slices == 1;
     work.parts = work.writes_dw && work.blocks <= 1
                      ? 0
-                     : husk__accumulator_size(problem->dtype) * (uint64_t)(work.slices * tiles * tile[0] * columns);
+                     : husk__accumulator_size(problem->dtype) * (uint64_t)(work.slices * tiles * tile.rows * columns);
     return work;
-}
-
-static bool supports(const husk__candidate *candidate, char reason[HUSK__REASON_CAPACITY])
-{
-    if (candidate->configuration->values[2] == (int32_t)candidate->traits->vector_width)
-        return true;
-    snprintf(reason, HUSK__REASON_CAPACITY, "tile %s is for vectors of %d floats", candidate->configuration->name,
-             candidate->configuration->values[2]);
-    return false;
 }
 
 static double cost(const husk__candidate *candidate)
@@ -107,7 +98,7 @@ static uint64_t workspace(const husk__candidate *candidate)
 static const husk__configuration *find_configuration(const husk_device_traits *traits)
 {
     size_t i = 0;
-    while (i + 1 < sizeof MENU / sizeof *MENU && MENU[i].values[2] != (int32_t)traits->vector_width)
+    while (i + 1 < sizeof MENU / sizeof *MENU && husk__conv_tile_of(&MENU[i]).width != (int32_t)traits->vector_width)
         ++i;
     return &MENU[i];
 }
@@ -133,10 +124,10 @@ husk_status husk__conv_backward_panels_get(husk_plan *plan, const husk__kernel *
 void husk__conv_backward_panels_layout(const husk__candidate *candidate, int64_t *panels, int64_t *rows, int64_t *width)
 {
     const husk__conv_problem *problem = candidate->problem;
-    const int32_t *tile = find_configuration(candidate->traits)->values;
-    *width = tile[1] * husk__conv_vector_width(candidate);
+    const husk__conv_tile tile = husk__conv_tile_of(find_configuration(candidate->traits));
+    *width = tile.vectors * husk__conv_vector_width(candidate);
     *panels = husk__divide_up(problem->geometry.filters, *width);
-    *rows = husk__round_up(husk__conv_filter_count(problem), tile[0]);
+    *rows = husk__round_up(husk__conv_filter_count(problem), tile.rows);
 }
 
 static husk_status prepare(husk_plan *plan, const husk__scope *scope)
@@ -184,11 +175,11 @@ husk_status husk__conv_backward_panels_reduce(const husk_plan *plan, husk_queue 
     const husk_device_traits *traits = husk_context_traits(plan->context);
     const husk__configuration *configuration = find_configuration(traits);
     const husk__candidate candidate = {problem, traits, configuration, false};
-    const int32_t *tile = configuration->values;
+    const husk__conv_tile tile = husk__conv_tile_of(configuration);
     const husk__conv_geometry *g = &problem->geometry;
     const int64_t units = husk__max_i64(1, traits->compute_units);
-    const int64_t tiles = husk__divide_up(husk__conv_filter_count(problem), tile[0]);
-    const int64_t panels = husk__divide_up(g->filters, tile[1] * husk__conv_vector_width(&candidate));
+    const int64_t tiles = husk__divide_up(husk__conv_filter_count(problem), tile.rows);
+    const int64_t panels = husk__divide_up(g->filters, tile.vectors * husk__conv_vector_width(&candidate));
     husk__arg list[9 + HUSK__CONV_W_ARGUMENTS] = {
         parts,
         HUSK__ARG_TENSOR(arguments->dw),
@@ -241,7 +232,7 @@ const husk__variant husk__conv_backward_weights_panels = {
     .family = HUSK__FAMILY_CPU,
     .configurations = MENU,
     .configuration_count = sizeof MENU / sizeof *MENU,
-    .supports = supports,
+    .supports = husk__conv_tile_fits,
     .cost = cost,
     .workspace = workspace,
     .error_factor = husk__conv_backward_weights_error_factor,

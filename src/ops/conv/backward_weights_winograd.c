@@ -16,8 +16,8 @@
 #include "base/tensor.h"
 #include "ops/conv/backward_problem.h"
 
-// Named for the register tile, channels x filters. values: TILE_M, TILE_NV, the vector width they are meant for. The
-// panels are as wide as those of backward_weights_panels.c, whose kernel adds slices.
+// Named for the register tile, channels x filters. The panels are as wide as those of backward_weights_panels.c, whose
+// kernel adds slices.
 static const husk__configuration MENU[] = {
     {"8x32", "-DTILE_OUT=4 -DTILE_M=8 -DTILE_NV=2", {8, 2, 16}},
     {"4x16", "-DTILE_OUT=4 -DTILE_M=4 -DTILE_NV=2", {4, 2, 8}},
@@ -63,16 +63,16 @@ static int64_t item_room(const husk__conv_geometry *g, int64_t block, int64_t fi
 static double item_cycles(const husk__candidate *candidate, const layout *work, int64_t slices, int64_t filter_items)
 {
     const husk__conv_geometry *g = &((const husk__conv_problem *)candidate->problem)->geometry;
-    const int32_t *tile = candidate->configuration->values;
+    const husk__conv_tile tile = husk__conv_tile_of(candidate->configuration);
     const double tiles = (double)husk__divide_up(work->tiles, work->slices);
     const double blocks = (double)husk__divide_up((int64_t)tiles, work->block);
-    const double channels = (double)husk__round_up(g->channels, tile[0]);
-    const double channel_vectors = (double)husk__divide_up(g->channels, tile[2]);
-    const double filter_vectors = (double)husk__min_i64(husk__divide_up(work->panels, filter_items) * tile[1],
-                                                        husk__divide_up(g->filters, tile[2]));
+    const double channels = (double)husk__round_up(g->channels, tile.rows);
+    const double channel_vectors = (double)husk__divide_up(g->channels, tile.width);
+    const double filter_vectors = (double)husk__min_i64(husk__divide_up(work->panels, filter_items) * tile.vectors,
+                                                        husk__divide_up(g->filters, tile.width));
     const double transforms = tiles * POINTS * (channel_vectors + filter_vectors) * TRANSFORM_CYCLES;
     const double products = POINTS * channels * filter_vectors *
-                            (tiles / VECTORS_PER_CYCLE + blocks * TILE_CYCLES / (double)(tile[0] * tile[1]));
+                            (tiles / VECTORS_PER_CYCLE + blocks * TILE_CYCLES / (double)(tile.rows * tile.vectors));
     const double back = blocks * channels * filter_vectors * (BACK_CYCLES + SUM_CYCLES);
     return ITEM_CYCLES + (double)slices * (transforms + products + back);
 }
@@ -82,7 +82,8 @@ static double item_cycles(const husk__candidate *candidate, const layout *work, 
 static void share(const husk__candidate *candidate, layout *work)
 {
     const husk__conv_geometry *g = &((const husk__conv_problem *)candidate->problem)->geometry;
-    const int64_t width = candidate->configuration->values[2], vectors = candidate->configuration->values[1];
+    const husk__conv_tile tile = husk__conv_tile_of(candidate->configuration);
+    const int64_t width = tile.width, vectors = tile.vectors;
     const int64_t units = husk__max_i64(1, candidate->traits->compute_units);
     double least = 0;
     for (int64_t slices = 1; slices <= husk__min_i64(work->slices, 2 * units); slices *= 2)
@@ -109,7 +110,7 @@ static layout divide(const husk__candidate *candidate)
 {
     const husk__conv_problem *problem = candidate->problem;
     const husk__conv_geometry *g = &problem->geometry;
-    const int64_t width = candidate->configuration->values[2];
+    const int64_t width = husk__conv_tile_of(candidate->configuration).width;
     const int64_t units = husk__max_i64(1, candidate->traits->compute_units);
     layout work = {.tiles = g->batch * husk__divide_up(g->out[1], EDGE) * husk__divide_up(g->out[2], EDGE)};
     husk__conv_backward_panels_layout(candidate, &work.panels, &work.rows, &work.width);
@@ -151,7 +152,7 @@ static bool supports(const husk__candidate *candidate, char reason[HUSK__REASON_
         rule = "there are no positions or no weights";
     else if (g->in[1] < 2 || g->in[2] < 2) // as forward
         rule = "the image is less than 2 high or wide";
-    else if (candidate->configuration->values[2] != (int32_t)candidate->traits->vector_width)
+    else if (husk__conv_tile_of(candidate->configuration).width != (int32_t)candidate->traits->vector_width)
         rule = "this tile is for vectors of another width";
     else {
         const layout work = divide(candidate);

@@ -82,12 +82,13 @@ static husk_status prepare(husk_plan *plan, const husk__scope *scope)
     const husk__conv_problem *problem = plan->problem;
     const husk__conv_geometry *g = &problem->geometry;
     const husk_device_traits *traits = husk_context_traits(plan->context);
-    husk__conv_state *state;
-    husk_status status = husk__conv_prepare(
-        plan, "conv/depthwise.cl", is_channels_last(g) ? "husk_conv_depthwise_channels" : "husk_conv_depthwise",
-        "husk_conv_depthwise_pack", &state, scope);
+    husk_status status =
+        husk__conv_prepare(plan, sizeof(husk__conv_state), "conv/depthwise.cl",
+                           is_channels_last(g) ? "husk_conv_depthwise_channels" : "husk_conv_depthwise",
+                           "husk_conv_depthwise_pack", scope);
     if (status != HUSK_OK)
         return status;
+    husk__conv_state *state = plan->state;
     const int64_t units = husk__max_i64(1, traits->compute_units);
     const int64_t parts = is_channels_last(g) ? g->batch * g->out[1]
                                               : g->batch * husk__divide_up(g->groups, traits->vector_width) * g->out[1];

@@ -5,11 +5,10 @@
 #include "base/checked.h"
 #include "ops/conv/problem.h"
 
-// Which way the vectors lie: values[3].
+// What the vectors hold.
 enum { OF_FILTERS, OF_POSITIONS };
 
-// Named for the largest register tile. values: TILE_M, TILE_NV, the vector width they are meant for, what the
-// vectors hold.
+// Named for the largest register tile. What follows it in the values is what the vectors hold.
 #define TILE_16 "-DTILE_M=14 -DTILE_NV=2"
 #define TILE_8  "-DTILE_M=6 -DTILE_NV=2"
 #define TILE_4  "-DTILE_M=12 -DTILE_NV=2"
@@ -52,20 +51,21 @@ typedef struct blocks {
 
 static bool is_of_positions(const husk__configuration *configuration)
 {
-    return configuration->values[3] == OF_POSITIONS;
+    return configuration->values[HUSK__CONV_TILE_VALUES] == OF_POSITIONS;
 }
 
 // Positions of the largest tile's row, or of the one vector that a block counts in.
 static int64_t tile_positions(const husk__configuration *configuration)
 {
-    return configuration->values[is_of_positions(configuration) ? 2 : 0];
+    const husk__conv_tile tile = husk__conv_tile_of(configuration);
+    return is_of_positions(configuration) ? tile.width : tile.rows;
 }
 
 // Filters of the largest tile.
 static int64_t tile_filters(const husk__configuration *configuration)
 {
-    const int32_t *values = configuration->values;
-    return is_of_positions(configuration) ? values[0] : (int64_t)values[1] * values[2];
+    const husk__conv_tile tile = husk__conv_tile_of(configuration);
+    return is_of_positions(configuration) ? tile.rows : (int64_t)tile.vectors * tile.width;
 }
 
 static int64_t row_tiles(const husk__candidate *candidate)
@@ -137,12 +137,10 @@ static bool supports(const husk__candidate *candidate, char reason[HUSK__REASON_
 {
     const husk__conv_geometry *g = &((const husk__conv_problem *)candidate->problem)->geometry;
     const int64_t staged = cut(candidate).staged;
-    if (husk__conv_has_wide_y(candidate->problem, reason) || husk__conv_is_double(candidate->problem, reason))
+    if (husk__conv_has_wide_y(candidate->problem, reason) || husk__conv_is_double(candidate->problem, reason) ||
+        !husk__conv_tile_fits(candidate, reason))
         return false;
-    if (candidate->configuration->values[2] != (int32_t)candidate->traits->vector_width)
-        snprintf(reason, HUSK__REASON_CAPACITY, "tile %s is for vectors of %d floats", candidate->configuration->name,
-                 candidate->configuration->values[2]);
-    else if (is_of_positions(candidate->configuration) && g->y_strides[4] != 1)
+    if (is_of_positions(candidate->configuration) && g->y_strides[4] != 1)
         snprintf(reason, HUSK__REASON_CAPACITY, "neighbouring positions of y are not neighbours in memory");
     else if (staged < 0 || staged > STAGED_MOST)
         snprintf(reason, HUSK__REASON_CAPACITY, "a row of the output needs too much of the image at once");
@@ -185,7 +183,8 @@ static double staging_cycles(const husk__candidate *candidate, int64_t tiles)
     const double in_rows = rows * (double)husk__min_i64(g->stride[1], g->kernel[1]) +
                            count * (double)((g->kernel[1] - 1) * g->dilation[1]);
     const double phases = (double)husk__min_i64(g->stride[2], (int64_t)reach + 1);
-    const double vectors = ((double)g->out[2] + reach / (double)g->stride[2]) / candidate->configuration->values[2];
+    const double vectors =
+        ((double)g->out[2] + reach / (double)g->stride[2]) / husk__conv_tile_of(candidate->configuration).width;
     return in_rows * (double)(g->channels * g->kernel[0]) * phases * (STAGE_ROW_CYCLES + vectors * STAGE_CYCLES);
 }
 
@@ -194,13 +193,14 @@ static double item_cycles(const husk__candidate *candidate, int64_t tiles, int64
 {
     const husk__conv_problem *problem = candidate->problem;
     const husk__conv_geometry *g = &problem->geometry;
-    const int32_t *values = candidate->configuration->values;
+    const husk__conv_tile of_filters = husk__conv_tile_of(candidate->configuration);
     const double depth = (double)husk__conv_filter_count(problem);
     double tile;
     if (is_of_positions(candidate->configuration))
         tile = depth * (double)g->filters / (double)filter_panels(candidate) / VECTORS_PER_CYCLE + STRIP_CYCLES;
     else
-        tile = depth * (double)g->out[2] / (double)row_tiles(candidate) * values[1] / VECTORS_PER_CYCLE + TILE_CYCLES;
+        tile = depth * (double)g->out[2] / (double)row_tiles(candidate) * of_filters.vectors / VECTORS_PER_CYCLE +
+               TILE_CYCLES;
     const blocks b = cut(candidate);
     const int64_t block_tiles =
         b.rows > 0 ? husk__max_i64(1, husk__min_i64(b.tiles, b.rows * row_tiles(candidate))) : b.tiles;
@@ -249,7 +249,7 @@ static int64_t item_count(const husk__candidate *candidate)
 {
     const int64_t filters = tile_filters(candidate->configuration);
     const blocks b = cut(candidate);
-    const int64_t sums = (b.tiles * candidate->configuration->values[0] + 16 + 1) * filters;
+    const int64_t sums = (b.tiles * husk__conv_tile_of(candidate->configuration).rows + 16 + 1) * filters;
     return husk__round_up(husk__conv_filter_count(candidate->problem), 16) + husk__round_up(b.staged, 16) + 64 +
            (is_of_positions(candidate->configuration) ? 0 : sums);
 }
@@ -263,51 +263,55 @@ static uint64_t workspace(const husk__candidate *candidate)
            4 * (uint64_t)(items * item_count(candidate));
 }
 
-enum { SCRATCH_AT, SCRATCH_ITEM, TILES, ROWS, COLUMNS, FILTER_ITEMS };
+typedef struct direct_state {
+    husk__conv_state shared;
+    uint64_t scratch_at;  // where scratch of work-items begins, in bytes
+    int64_t scratch_item; // of one, in elements
+    blocks blocks;
+    int64_t filter_items;
+} direct_state;
 
 static husk_status prepare(husk_plan *plan, const husk__scope *scope)
 {
     const husk__conv_problem *problem = plan->problem;
     const husk__candidate candidate = {problem, husk_context_traits(plan->context), plan->configuration, false};
-    husk__conv_state *state;
     const bool is_rows = is_of_positions(plan->configuration);
-    husk_status status =
-        husk__conv_prepare(plan, "conv/direct.cl", is_rows ? "husk_conv_direct_rows" : "husk_conv_direct",
-                           is_rows ? "husk_conv_direct_rows_pack" : "husk_conv_direct_pack", &state, scope);
+    husk_status status = husk__conv_prepare(plan, sizeof(direct_state), "conv/direct.cl",
+                                            is_rows ? "husk_conv_direct_rows" : "husk_conv_direct",
+                                            is_rows ? "husk_conv_direct_rows_pack" : "husk_conv_direct_pack", scope);
     if (status != HUSK_OK)
         return status;
+    direct_state *state = plan->state;
     const husk__conv_split work = split(&candidate);
     const blocks b = cut(&candidate);
     const size_t panels = (size_t)filter_panels(&candidate), groups = (size_t)problem->geometry.groups;
-    state->packed_count = packed_count(problem, plan->configuration);
-    state->extra[SCRATCH_AT] = (int64_t)husk__conv_packing_bytes(problem, state->packed_count);
-    state->extra[SCRATCH_ITEM] = item_count(&candidate);
-    state->extra[TILES] = b.tiles;
-    state->extra[ROWS] = b.rows;
-    state->extra[COLUMNS] = b.columns;
-    state->extra[FILTER_ITEMS] = work.filter_items;
-    state->range = (husk__range){{(size_t)work.column_items, (size_t)work.filter_items, groups}, {1, 1, 1}};
+    state->shared.packed_count = packed_count(problem, plan->configuration);
+    state->scratch_at = husk__conv_packing_bytes(problem, state->shared.packed_count);
+    state->scratch_item = item_count(&candidate);
+    state->blocks = b;
+    state->filter_items = work.filter_items;
+    state->shared.range = (husk__range){{(size_t)work.column_items, (size_t)work.filter_items, groups}, {1, 1, 1}};
     const size_t parts = is_rows ? 1
                                  : (size_t)husk__max_i64(1, 2 * (int64_t)candidate.traits->compute_units /
                                                                 husk__max_i64(1, (int64_t)(panels * groups)));
-    state->pack_range = (husk__range){{panels, groups, parts}, {1, 1, 1}};
+    state->shared.pack_range = (husk__range){{panels, groups, parts}, {1, 1, 1}};
     return HUSK_OK;
 }
 
 static husk_status run(const husk_plan *plan, husk_queue *queue, const void *arguments, const husk__scratch *scratch,
                        const husk__scope *scope)
 {
-    const husk__conv_state *state = plan->state;
+    const direct_state *state = plan->state;
     husk__arg weights;
     husk_status status = husk__conv_weights(plan, queue, arguments, scratch, &weights, scope);
     if (status != HUSK_OK)
         return status;
-    const husk__arg extra[] = {HUSK__ARG_BUFFER(scratch->buffer, (uint64_t)state->extra[SCRATCH_AT], 4),
-                               HUSK__ARG_I64(state->extra[SCRATCH_ITEM]),
-                               HUSK__ARG_I32(state->extra[TILES]),
-                               HUSK__ARG_I32(state->extra[ROWS]),
-                               HUSK__ARG_I32(state->extra[COLUMNS]),
-                               HUSK__ARG_I32(state->extra[FILTER_ITEMS]),
+    const husk__arg extra[] = {HUSK__ARG_BUFFER(scratch->buffer, state->scratch_at, 4),
+                               HUSK__ARG_I64(state->scratch_item),
+                               HUSK__ARG_I32(state->blocks.tiles),
+                               HUSK__ARG_I32(state->blocks.rows),
+                               HUSK__ARG_I32(state->blocks.columns),
+                               HUSK__ARG_I32(state->filter_items),
                                HUSK__ARG_SHARES};
     return husk__conv_launch(plan, queue, arguments, weights, extra, 7, scope);
 }

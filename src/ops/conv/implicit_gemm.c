@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
 // cl/conv/implicit_gemm.cl: every convolution, on CPU devices.
-#include <stdio.h>
-
 #include "base/checked.h"
 #include "base/tensor.h"
 #include "ops/conv/problem.h"
 
-// Named for the register tile, filters x columns. values: TILE_M, TILE_NV, the vector width they are meant for.
+// Named for the register tile, filters x columns.
 static const husk__configuration MENU[] = {
     {"13x32", "-DTILE_M=13 -DTILE_NV=2", {13, 2, 16}},
     {"6x16", "-DTILE_M=6 -DTILE_NV=2", {6, 2, 8}},
@@ -21,25 +19,17 @@ static const double PACKING_SLOWER = 2.5;
 // Two multiply-adds a cycle, at a clock that matters only in comparison with other variants'.
 static const double VECTORS_PER_CYCLE = 2.0, CYCLES_PER_NS = 3.5;
 
-static bool supports(const husk__candidate *candidate, char reason[HUSK__REASON_CAPACITY])
-{
-    if (candidate->configuration->values[2] == (int32_t)candidate->traits->vector_width)
-        return true;
-    snprintf(reason, HUSK__REASON_CAPACITY, "tile %s is for vectors of %d floats", candidate->configuration->name,
-             candidate->configuration->values[2]);
-    return false;
-}
-
 static int64_t packed_count(const husk__conv_problem *problem, const husk__configuration *configuration)
 {
     const husk__conv_geometry *g = &problem->geometry;
-    return g->groups * husk__round_up(g->filters, configuration->values[0]) * husk__conv_filter_count(problem);
+    return g->groups * husk__round_up(g->filters, husk__conv_tile_of(configuration).rows) *
+           husk__conv_filter_count(problem);
 }
 
 static int64_t column_panels(const husk__candidate *candidate)
 {
     const husk__conv_geometry *g = &((const husk__conv_problem *)candidate->problem)->geometry;
-    const int64_t tile = candidate->configuration->values[1] * husk__conv_vector_width(candidate);
+    const int64_t tile = husk__conv_tile_of(candidate->configuration).vectors * husk__conv_vector_width(candidate);
     return husk__divide_up(g->batch * g->out[0] * g->out[1] * g->out[2], tile);
 }
 
@@ -48,20 +38,21 @@ static double item_cycles(const husk__candidate *candidate, int64_t panels, int6
 {
     const husk__conv_problem *problem = candidate->problem;
     const husk__conv_geometry *g = &problem->geometry;
-    const double depth = (double)husk__conv_filter_count(problem), vectors = candidate->configuration->values[1];
+    const husk__conv_tile tile = husk__conv_tile_of(candidate->configuration);
+    const double depth = (double)husk__conv_filter_count(problem), vectors = tile.vectors;
     const bool is_pointwise = depth == (double)g->channels && g->stride[2] == 1;
     const double copy = depth * vectors *
                         (is_pointwise        ? COPY_POINTWISE_CYCLES
                          : g->stride[2] == 1 ? COPY_CYCLES
                                              : COPY_STRIDED_CYCLES);
-    const double tile = depth * vectors * candidate->configuration->values[0] / VECTORS_PER_CYCLE + TILE_CYCLES;
-    return ITEM_CYCLES + (double)panels * (copy + (double)filter_panels * tile);
+    const double product = depth * vectors * tile.rows / VECTORS_PER_CYCLE + TILE_CYCLES;
+    return ITEM_CYCLES + (double)panels * (copy + (double)filter_panels * product);
 }
 
 static husk__conv_split split(const husk__candidate *candidate)
 {
     const husk__conv_geometry *g = &((const husk__conv_problem *)candidate->problem)->geometry;
-    const int64_t filter_panels = husk__divide_up(g->filters, candidate->configuration->values[0]);
+    const int64_t filter_panels = husk__divide_up(g->filters, husk__conv_tile_of(candidate->configuration).rows);
     return husk__conv_divide(candidate, column_panels(candidate), filter_panels, item_cycles);
 }
 
@@ -80,13 +71,13 @@ static int64_t waiting_count(const husk__candidate *candidate, const husk__conv_
 {
     const husk__conv_problem *problem = candidate->problem;
     const husk__conv_geometry *g = &problem->geometry;
-    const int32_t *values = candidate->configuration->values;
+    const husk__conv_tile tile = husk__conv_tile_of(candidate->configuration);
     const int64_t taps = husk__min_i64(g->kernel[2], MAX_TAPS);
     const int64_t lines = g->channels * g->kernel[0] * g->kernel[1] * husk__divide_up(g->kernel[2], taps);
     if (husk_dtype_size(problem->dtype) >= sizeof(float) || lines <= husk__max_i64(1, BLOCK_TAPS / taps))
         return 0;
-    const int64_t filter_panels = husk__divide_up(g->filters, values[0]);
-    return husk__divide_up(filter_panels, work->filter_items) * MAX_PANELS * values[0] * values[1] * values[2];
+    const int64_t filter_panels = husk__divide_up(g->filters, tile.rows);
+    return husk__divide_up(filter_panels, work->filter_items) * MAX_PANELS * tile.rows * tile.vectors * tile.width;
 }
 
 static uint64_t workspace(const husk__candidate *candidate)
@@ -98,39 +89,46 @@ static uint64_t workspace(const husk__candidate *candidate)
            4 * (uint64_t)(items * waiting_count(candidate, &work));
 }
 
+typedef struct implicit_gemm_state {
+    husk__conv_state shared;
+    int64_t filter_items;
+    int64_t waiting; // elements of a work-item's sums that wait
+} implicit_gemm_state;
+
 static husk_status prepare(husk_plan *plan, const husk__scope *scope)
 {
     const husk__conv_problem *problem = plan->problem;
     const husk__candidate candidate = {problem, husk_context_traits(plan->context), plan->configuration, false};
-    husk__conv_state *state;
-    husk_status status = husk__conv_prepare(plan, "conv/implicit_gemm.cl", "husk_conv_implicit_gemm",
-                                            "husk_conv_implicit_gemm_pack", &state, scope);
+    husk_status status = husk__conv_prepare(plan, sizeof(implicit_gemm_state), "conv/implicit_gemm.cl",
+                                            "husk_conv_implicit_gemm", "husk_conv_implicit_gemm_pack", scope);
     if (status != HUSK_OK)
         return status;
+    implicit_gemm_state *state = plan->state;
     const husk__conv_split work = split(&candidate);
-    const int64_t filter_panels = husk__divide_up(problem->geometry.filters, plan->configuration->values[0]);
+    const int64_t filter_panels =
+        husk__divide_up(problem->geometry.filters, husk__conv_tile_of(plan->configuration).rows);
     const size_t groups = (size_t)problem->geometry.groups;
-    state->packed_count = packed_count(problem, plan->configuration);
-    state->extra[0] = work.filter_items;
-    state->extra[1] = waiting_count(&candidate, &work);
-    state->range = (husk__range){{(size_t)work.column_items, (size_t)work.filter_items, groups}, {1, 1, 1}};
-    state->pack_range = (husk__range){{(size_t)filter_panels, groups, 1}, {1, 1, 1}};
+    state->shared.packed_count = packed_count(problem, plan->configuration);
+    state->filter_items = work.filter_items;
+    state->waiting = waiting_count(&candidate, &work);
+    state->shared.range = (husk__range){{(size_t)work.column_items, (size_t)work.filter_items, groups}, {1, 1, 1}};
+    state->shared.pack_range = (husk__range){{(size_t)filter_panels, groups, 1}, {1, 1, 1}};
     return HUSK_OK;
 }
 
 static husk_status run(const husk_plan *plan, husk_queue *queue, const void *arguments, const husk__scratch *scratch,
                        const husk__scope *scope)
 {
-    const husk__conv_state *state = plan->state;
+    const implicit_gemm_state *state = plan->state;
     husk__arg weights;
     husk_status status = husk__conv_weights(plan, queue, arguments, scratch, &weights, scope);
     if (status != HUSK_OK)
         return status;
-    const husk_buffer *waiting = state->extra[1] > 0 ? scratch->buffer : NULL;
+    const husk_buffer *waiting = state->waiting > 0 ? scratch->buffer : NULL;
     const husk__arg extra[] = {
-        HUSK__ARG_I32(state->extra[0]),
-        HUSK__ARG_BUFFER(waiting, husk__conv_packing_bytes(plan->problem, state->packed_count), 4),
-        HUSK__ARG_I64(state->extra[1]), HUSK__ARG_SHARES};
+        HUSK__ARG_I32(state->filter_items),
+        HUSK__ARG_BUFFER(waiting, husk__conv_packing_bytes(plan->problem, state->shared.packed_count), 4),
+        HUSK__ARG_I64(state->waiting), HUSK__ARG_SHARES};
     return husk__conv_launch(plan, queue, arguments, weights, extra, 4, scope);
 }
 
@@ -139,7 +137,7 @@ const husk__variant husk__conv_implicit_gemm = {
     .family = HUSK__FAMILY_CPU,
     .configurations = MENU,
     .configuration_count = sizeof MENU / sizeof *MENU,
-    .supports = supports,
+    .supports = husk__conv_tile_fits,
     .cost = cost,
     .workspace = workspace,
     .error_factor = husk__conv_error_factor,

@@ -69,6 +69,22 @@ bool husk__conv_is_double(const husk__conv_problem *problem, char *reason)
     return true;
 }
 
+husk__conv_tile husk__conv_tile_of(const husk__configuration *configuration)
+{
+    const int32_t *values = configuration->values;
+    return (husk__conv_tile){values[0], values[1], values[2]};
+}
+
+bool husk__conv_tile_fits(const husk__candidate *candidate, char reason[HUSK__REASON_CAPACITY])
+{
+    const husk__conv_tile tile = husk__conv_tile_of(candidate->configuration);
+    if (tile.width == (int32_t)candidate->traits->vector_width)
+        return true;
+    snprintf(reason, HUSK__REASON_CAPACITY, "tile %s is for vectors of %d floats", candidate->configuration->name,
+             tile.width);
+    return false;
+}
+
 int64_t husk__conv_vector_width(const husk__candidate *candidate)
 {
     const int64_t width = candidate->traits->vector_width;
@@ -113,27 +129,27 @@ husk_status husk__conv_kernel(const husk_plan *plan, const char *configuration, 
     return husk__kernel_get(plan->context, file, options, name, kernel, scope);
 }
 
-husk_status husk__conv_prepare_with(husk_plan *plan, const char *configuration, const char *file, const char *kernel,
-                                    const char *pack, husk__conv_state **state, const husk__scope *scope)
+husk_status husk__conv_prepare_with(husk_plan *plan, size_t state_size, const char *configuration, const char *file,
+                                    const char *kernel, const char *pack, const husk__scope *scope)
 {
     const husk__conv_problem *problem = plan->problem;
-    *state = calloc(1, sizeof **state);
-    if (!*state)
+    husk__conv_state *state = calloc(1, state_size);
+    if (!state)
         return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan");
-    plan->state = *state;
-    set_activation(problem, *state);
-    (*state)->pack_filters = problem->geometry.filters;
-    (*state)->pack_channels = problem->geometry.channels;
-    husk_status status = husk__conv_kernel(plan, configuration, file, kernel, &(*state)->kernel, scope);
+    plan->state = state;
+    set_activation(problem, state);
+    state->pack_filters = problem->geometry.filters;
+    state->pack_channels = problem->geometry.channels;
+    husk_status status = husk__conv_kernel(plan, configuration, file, kernel, &state->kernel, scope);
     if (status == HUSK_OK)
-        status = husk__conv_kernel(plan, configuration, file, pack, &(*state)->pack, scope);
+        status = husk__conv_kernel(plan, configuration, file, pack, &state->pack, scope);
     return status;
 }
 
-husk_status husk__conv_prepare(husk_plan *plan, const char *file, const char *kernel, const char *pack,
-                               husk__conv_state **state, const husk__scope *scope)
+husk_status husk__conv_prepare(husk_plan *plan, size_t state_size, const char *file, const char *kernel,
+                               const char *pack, const husk__scope *scope)
 {
-    return husk__conv_prepare_with(plan, plan->configuration->options, file, kernel, pack, state, scope);
+    return husk__conv_prepare_with(plan, state_size, plan->configuration->options, file, kernel, pack, scope);
 }
 
 // Among splits that are predicted to take nearly the same the finest is taken: where something else has a part of

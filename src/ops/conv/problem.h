@@ -41,7 +41,7 @@ typedef struct husk__conv_arguments {
     const husk_tensor *x, *w, *bias, *y; /* bias may be NULL */
 } husk__conv_arguments;
 
-/* What every variant's plan keeps. */
+/* What every variant's plan keeps; a variant that keeps more has a struct of its own, which begins with this one. */
 typedef struct husk__conv_state {
     const husk__kernel *kernel, *pack;
     husk__range range, pack_range;
@@ -51,12 +51,22 @@ typedef struct husk__conv_state {
     uint32_t packed_unit; /* bytes that kernels count in there; 0: the accumulator's size */
     int64_t packed_form;  /* what else than w's shape and dtype they depend on, where they do */
     int64_t pack_filters, pack_channels;
-    int64_t extra[6];       /* the variant's own */
     float low, slope, high; /* of a piecewise linear activation, see cl/lib/activation.clh */
 } husk__conv_state;
 
 /* Whether Winograd's algorithm is allowed: by the problem, or because the variant is named. Writes why not. */
 bool husk__conv_may_transform(const husk__candidate *candidate, char reason[HUSK__REASON_CAPACITY]);
+
+/* The register tile of a configuration of the CPU family, whose values begin so; what follows is the variant's. */
+typedef struct husk__conv_tile {
+    int32_t rows;    /* TILE_M */
+    int32_t vectors; /* TILE_NV, of a row */
+    int32_t width;   /* floats in a vector of the devices that it is meant for */
+} husk__conv_tile;
+enum { HUSK__CONV_TILE_VALUES = 3 };
+husk__conv_tile husk__conv_tile_of(const husk__configuration *configuration);
+/* Whether the device's vectors are of that width. Writes why not. */
+bool husk__conv_tile_fits(const husk__candidate *candidate, char reason[HUSK__REASON_CAPACITY]);
 
 /* How work is divided among work-groups of the CPU family. */
 typedef struct husk__conv_split {
@@ -132,12 +142,12 @@ double husk__conv_flops(const husk__candidate *candidate);
 /* The key that packed weights must share with a plan, which is prepared. */
 void husk__conv_packed_key(const husk_plan *plan, husk__key *key);
 
-/* A state with the activation filled in and both kernels of a file made; NULL state on failure. */
-husk_status husk__conv_prepare(husk_plan *plan, const char *file, const char *kernel, const char *pack,
-                               husk__conv_state **state, const husk__scope *scope);
+/* plan->state, of so many bytes: zeros, with the activation filled in and both kernels of a file made. */
+husk_status husk__conv_prepare(husk_plan *plan, size_t state_size, const char *file, const char *kernel,
+                               const char *pack, const husk__scope *scope);
 /* The same with the options of the configuration given, where they are more than those of its row. */
-husk_status husk__conv_prepare_with(husk_plan *plan, const char *configuration, const char *file, const char *kernel,
-                                    const char *pack, husk__conv_state **state, const husk__scope *scope);
+husk_status husk__conv_prepare_with(husk_plan *plan, size_t state_size, const char *configuration, const char *file,
+                                    const char *kernel, const char *pack, const husk__scope *scope);
 /* Another kernel of the same program. */
 husk_status husk__conv_kernel(const husk_plan *plan, const char *configuration, const char *file, const char *name,
                               const husk__kernel **kernel, const husk__scope *scope);

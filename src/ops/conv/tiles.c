@@ -121,12 +121,12 @@ husk_status husk__conv_tiles_prepare(husk_plan *plan, const husk__conv_tiles *ti
                                      const char *kernel, const char *pack, const husk__scope *scope)
 {
     husk__text options = {0};
-    husk__conv_state *state;
     int64_t items;
     husk_status status = husk__conv_tiles_configure(plan, tiles->steps, &options, &items, scope);
     if (status == HUSK_OK)
-        status = husk__conv_prepare_with(plan, options.bytes, file, kernel, pack, &state, scope);
+        status = husk__conv_prepare_with(plan, sizeof(husk__conv_state), options.bytes, file, kernel, pack, scope);
     if (status == HUSK_OK) {
+        husk__conv_state *state = plan->state;
         state->packed_count = husk__conv_tiles_packed_count(plan->configuration, tiles);
         state->range = husk__conv_tiles_range(plan->configuration, tiles, items);
         state->pack_range = husk__conv_tiles_pack_range(plan->configuration, tiles);

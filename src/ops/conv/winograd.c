@@ -12,7 +12,7 @@
 #include "base/checked.h"
 #include "ops/conv/problem.h"
 
-// Named for the register tile, tiles x filters. values: TILE_M, TILE_NV, the vector width, the output tile.
+// Named for the register tile, tiles x filters. What follows it in the values is the edge of an output tile.
 static const husk__configuration MENU_2X2[] = {
     {"14x32", "-DTILE_OUT=2 -DTILE_M=14 -DTILE_NV=2", {14, 2, 16, 2}},
     {"6x16", "-DTILE_OUT=2 -DTILE_M=6 -DTILE_NV=2", {6, 2, 8, 2}},
@@ -54,22 +54,28 @@ static bool supports(const husk__candidate *candidate, char reason[HUSK__REASON_
         rule = "there are no channels";
     else if (g->in[1] < 2 || g->in[2] < 2) // weights that meet no pixel at all would still add their rounding errors
         rule = "the image is less than 2 high or wide";
-    else if (candidate->configuration->values[2] != (int32_t)candidate->traits->vector_width)
+    else if (husk__conv_tile_of(candidate->configuration).width != (int32_t)candidate->traits->vector_width)
         rule = "this tile is for vectors of another width";
     if (rule)
         snprintf(reason, HUSK__REASON_CAPACITY, "%s", rule);
     return !rule && husk__conv_may_transform(candidate, reason);
 }
 
+static int32_t edge_of(const husk__configuration *configuration)
+{
+    return configuration->values[HUSK__CONV_TILE_VALUES];
+}
+
 static int64_t points(const husk__configuration *configuration)
 {
-    return (configuration->values[3] + 2) * (configuration->values[3] + 2);
+    return (edge_of(configuration) + 2) * (edge_of(configuration) + 2);
 }
 
 // Filters of a panel.
 static int64_t panel_width(const husk__configuration *configuration)
 {
-    return (int64_t)configuration->values[1] * configuration->values[2];
+    const husk__conv_tile tile = husk__conv_tile_of(configuration);
+    return (int64_t)tile.vectors * tile.width;
 }
 
 static int64_t filter_panels(const husk__candidate *candidate)
@@ -82,7 +88,7 @@ static int64_t filter_panels(const husk__candidate *candidate)
 static int64_t packed_count(const husk__conv_problem *problem, const husk__configuration *configuration)
 {
     const husk__conv_geometry *g = &problem->geometry;
-    const int64_t width = configuration->values[2];
+    const int64_t width = husk__conv_tile_of(configuration).width;
     return g->groups * points(configuration) *
            (husk__round_up(g->filters, width) * g->channels +
             husk__divide_up(g->filters, panel_width(configuration)) * width);
@@ -92,7 +98,7 @@ static int64_t packed_count(const husk__conv_problem *problem, const husk__confi
 static int64_t tile_count(const husk__candidate *candidate)
 {
     const husk__conv_geometry *g = &((const husk__conv_problem *)candidate->problem)->geometry;
-    const int64_t edge = candidate->configuration->values[3];
+    const int64_t edge = edge_of(candidate->configuration);
     return g->batch * husk__divide_up(g->out[1], edge) * husk__divide_up(g->out[2], edge);
 }
 
@@ -105,7 +111,7 @@ static double packed_bytes(const husk__candidate *candidate)
 static int64_t block_tiles(const husk__candidate *candidate, int64_t tiles)
 {
     const husk__conv_geometry *g = &((const husk__conv_problem *)candidate->problem)->geometry;
-    const int64_t tile = candidate->configuration->values[0];
+    const int64_t tile = husk__conv_tile_of(candidate->configuration).rows;
     const int64_t bytes = 4 * points(candidate->configuration) * (g->channels + panel_width(candidate->configuration));
     const int64_t parts = packed_bytes(candidate) > CACHE_BYTES
                               ? MOST_PARTS
@@ -117,12 +123,12 @@ static int64_t block_tiles(const husk__candidate *candidate, int64_t tiles)
 static double item_cycles(const husk__candidate *candidate, int64_t tiles, int64_t panels)
 {
     const husk__conv_geometry *g = &((const husk__conv_problem *)candidate->problem)->geometry;
-    const int32_t *tile = candidate->configuration->values;
+    const husk__conv_tile tile = husk__conv_tile_of(candidate->configuration);
     const double all = (double)points(candidate->configuration), channels = (double)g->channels;
-    const double in = (double)tiles * all * INPUT_CYCLES * (double)husk__divide_up(g->channels, tile[2]);
-    const double parts = (double)husk__divide_up(tiles, tile[0]);
-    const double products = all * (channels * (double)tiles * tile[1] / VECTORS_PER_CYCLE + parts * TILE_CYCLES);
-    const double out = (double)tiles * all * OUTPUT_CYCLES * tile[1];
+    const double in = (double)tiles * all * INPUT_CYCLES * (double)husk__divide_up(g->channels, tile.width);
+    const double parts = (double)husk__divide_up(tiles, tile.rows);
+    const double products = all * (channels * (double)tiles * tile.vectors / VECTORS_PER_CYCLE + parts * TILE_CYCLES);
+    const double out = (double)tiles * all * OUTPUT_CYCLES * tile.vectors;
     const double blocks = (double)husk__divide_up(tiles, block_tiles(candidate, tiles));
     const double bytes = 4.0 * all * channels * (double)panel_width(candidate->configuration) * blocks;
     const double reading = packed_bytes(candidate) > CACHE_BYTES
@@ -146,10 +152,9 @@ static double cost(const husk__candidate *candidate)
 static int64_t item_room(const husk__candidate *candidate, int64_t block)
 {
     const husk__conv_geometry *g = &((const husk__conv_problem *)candidate->problem)->geometry;
-    const int64_t width = candidate->configuration->values[2];
-    const int64_t vectors =
-        block * husk__divide_up(g->channels, width) + 1 + block * candidate->configuration->values[1] + 1;
-    return points(candidate->configuration) * vectors * width;
+    const husk__conv_tile tile = husk__conv_tile_of(candidate->configuration);
+    const int64_t vectors = block * husk__divide_up(g->channels, tile.width) + 1 + block * tile.vectors + 1;
+    return points(candidate->configuration) * vectors * tile.width;
 }
 
 // Many work-items have smaller blocks, so that their scratch together stays what every problem may take.
@@ -173,55 +178,61 @@ static uint64_t workspace(const husk__candidate *candidate)
 
 static double error_factor(const husk__candidate *candidate)
 {
-    return husk__conv_error_factor(candidate) * (candidate->configuration->values[3] == 2 ? ERROR_2X2 : ERROR_4X4);
+    return husk__conv_error_factor(candidate) * (edge_of(candidate->configuration) == 2 ? ERROR_2X2 : ERROR_4X4);
 }
 
 // The products; the transforms' additions do not count.
 static double flops(const husk__candidate *candidate)
 {
     const husk__conv_geometry *g = &((const husk__conv_problem *)candidate->problem)->geometry;
-    const int64_t edge = candidate->configuration->values[3];
+    const int64_t edge = edge_of(candidate->configuration);
     const double tiles = (double)(g->batch * husk__divide_up(g->out[1], edge) * husk__divide_up(g->out[2], edge));
     return 2.0 * tiles * (double)points(candidate->configuration) * (double)(g->groups * g->filters * g->channels);
 }
+
+typedef struct winograd_state {
+    husk__conv_state shared;
+    int64_t item_room;   // a work-item's scratch, in elements
+    int64_t block_tiles; // tiles of a block
+} winograd_state;
 
 static husk_status prepare(husk_plan *plan, const husk__scope *scope)
 {
     const husk__conv_problem *problem = plan->problem;
     const husk__candidate candidate = {problem, husk_context_traits(plan->context), plan->configuration, false};
-    husk__conv_state *state;
-    husk_status status =
-        husk__conv_prepare(plan, "conv/winograd.cl", "husk_conv_winograd", "husk_conv_winograd_pack", &state, scope);
+    husk_status status = husk__conv_prepare(plan, sizeof(winograd_state), "conv/winograd.cl", "husk_conv_winograd",
+                                            "husk_conv_winograd_pack", scope);
     if (status != HUSK_OK)
         return status;
+    winograd_state *state = plan->state;
     const husk__conv_split work = split(&candidate);
     const size_t groups = (size_t)problem->geometry.groups;
     // Two work-items a compute unit pack the weights, where there are so many.
     const int64_t panels = filter_panels(&candidate);
     const int64_t units = husk__max_i64(1, candidate.traits->compute_units);
     const int64_t slices =
-        husk__min_i64(husk__divide_up(problem->geometry.channels, plan->configuration->values[2]),
+        husk__min_i64(husk__divide_up(problem->geometry.channels, husk__conv_tile_of(plan->configuration).width),
                       husk__divide_up(2 * units, husk__max_i64(1, panels * problem->geometry.groups)));
     const int64_t block = split_block(&candidate, &work);
-    state->packed_count = packed_count(problem, plan->configuration);
-    state->extra[0] = item_room(&candidate, block);
-    state->extra[1] = block;
-    state->range = (husk__range){{(size_t)work.column_items, (size_t)work.filter_items, groups}, {1, 1, 1}};
-    state->pack_range = (husk__range){{(size_t)panels, groups, (size_t)slices}, {1, 1, 1}};
+    state->shared.packed_count = packed_count(problem, plan->configuration);
+    state->item_room = item_room(&candidate, block);
+    state->block_tiles = block;
+    state->shared.range = (husk__range){{(size_t)work.column_items, (size_t)work.filter_items, groups}, {1, 1, 1}};
+    state->shared.pack_range = (husk__range){{(size_t)panels, groups, (size_t)slices}, {1, 1, 1}};
     return HUSK_OK;
 }
 
 static husk_status run(const husk_plan *plan, husk_queue *queue, const void *arguments, const husk__scratch *scratch,
                        const husk__scope *scope)
 {
-    const husk__conv_state *state = plan->state;
+    const winograd_state *state = plan->state;
     husk__arg weights;
     husk_status status = husk__conv_weights(plan, queue, arguments, scratch, &weights, scope);
     if (status != HUSK_OK)
         return status;
     const husk__arg extra[] = {
-        HUSK__ARG_BUFFER(scratch->buffer, husk__conv_packing_bytes(plan->problem, state->packed_count), 4),
-        HUSK__ARG_I64(state->extra[0]), HUSK__ARG_I32(state->extra[1]), HUSK__ARG_SHARES};
+        HUSK__ARG_BUFFER(scratch->buffer, husk__conv_packing_bytes(plan->problem, state->shared.packed_count), 4),
+        HUSK__ARG_I64(state->item_room), HUSK__ARG_I32(state->block_tiles), HUSK__ARG_SHARES};
     return husk__conv_launch(plan, queue, arguments, weights, extra, 4, scope);
 }
 
