@@ -25,6 +25,22 @@ husk__epilogue husk__epilogue_resolve(husk_act activation, float slope)
     return epilogue;
 }
 
+bool husk__epilogue_has_inverse(const husk__epilogue *activation)
+{
+    switch (activation->activation) {
+    case HUSK_ACT_NONE:
+    case HUSK_ACT_RELU:
+    case HUSK_ACT_RELU6:
+    case HUSK_ACT_SIGMOID:
+    case HUSK_ACT_TANH:
+        return true;
+    case HUSK_ACT_LEAKY_RELU:
+        return activation->slope >= 0.0f;
+    default:
+        return false;
+    }
+}
+
 husk_status husk__precision_check(husk_precision precision, const husk__scope *scope)
 {
     if ((int)precision < HUSK_PRECISION_DEFAULT || precision > HUSK_PRECISION_MEDIUM)

@@ -21,6 +21,8 @@ typedef struct husk__epilogue {
 husk_status husk__epilogue_check(husk_act activation, float slope, const char *slope_name, const husk__scope *scope);
 /* slope: LEAKY_RELU's, 0 included; the other kinds have none. With 0 it is RELU, but of -infinity: 0 times that. */
 husk__epilogue husk__epilogue_resolve(husk_act activation, float slope);
+/* Whether the derivative is a function of the result. */
+bool husk__epilogue_has_inverse(const husk__epilogue *activation);
 
 husk_status husk__precision_check(husk_precision precision, const husk__scope *scope);
 

@@ -109,7 +109,15 @@ void husk__tensor_bare(husk_tensor *tensor)
 {
     husk__tensor_resolve(tensor);
     tensor->buffer = NULL;
+    tensor->packed = NULL;
     tensor->offset = 0;
+}
+
+husk_tensor husk__tensor_bare_copy(const husk_tensor *tensor)
+{
+    husk_tensor copy = *tensor;
+    husk__tensor_bare(&copy);
+    return copy;
 }
 
 static husk_tensor make(husk_buffer *buffer, husk_dtype dtype, int32_t rank, const int64_t *shape)

@@ -16,8 +16,9 @@ uint64_t husk__accumulator_size(husk_dtype dtype);
 
 /* Strides written out: all zero becomes packed, last dimension fastest. The shape must be valid. */
 void husk__tensor_resolve(husk_tensor *tensor);
-/* The same, and no memory behind it: what problems keep of a tensor. */
+/* The same, and neither memory nor packed weights behind it: what problems keep of a tensor. */
 void husk__tensor_bare(husk_tensor *tensor);
+husk_tensor husk__tensor_bare_copy(const husk_tensor *tensor);
 
 /*
  * As many as no memory holds. The bytes of a few tensors of so many elements, and what they are rounded up to, fit 64

@@ -28,6 +28,12 @@ husk_status husk__tensor_bind(husk_queue *queue, const husk_tensor *tensor, cons
     return HUSK_OK;
 }
 
+husk_status husk__tensor_bind_given(husk_queue *queue, const husk_tensor *tensor, const char *argument,
+                                    const husk__scope *scope)
+{
+    return tensor ? husk__tensor_bind(queue, tensor, argument, scope) : HUSK_OK;
+}
+
 // Bytes [first, past) that a tensor may touch in its block's memory.
 static bool touched(const husk_tensor *tensor, uint64_t *first, uint64_t *past)
 {

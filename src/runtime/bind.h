@@ -12,6 +12,9 @@
 /* One dtype's device memory that a tensor argument points to, checked against the tensor's reach. */
 husk_status husk__tensor_bind(husk_queue *queue, const husk_tensor *tensor, const char *argument,
                               const husk__scope *scope);
+/* The same where the tensor may be NULL. */
+husk_status husk__tensor_bind_given(husk_queue *queue, const husk_tensor *tensor, const char *argument,
+                                    const husk__scope *scope);
 
 /* Refuse an output that shares memory with another argument, named by argument names. NULL other is fine. */
 husk_status husk__refuse_overlap(const husk_tensor *output, const char *output_name, const husk_tensor *other,

@@ -160,12 +160,8 @@ husk_status husk__attention_bind(husk_queue *queue, const inputs *given, const h
 
 void husk__attention_resolve_tensor(husk_tensor *tensor, const husk_tensor *given)
 {
-    if (!given)
-        return;
-    *tensor = *given;
-    husk__tensor_resolve(tensor);
-    tensor->buffer = NULL;
-    tensor->offset = 0;
+    if (given)
+        *tensor = husk__tensor_bare_copy(given);
 }
 
 static husk_tensor resolve_mask(const husk_tensor *given, const husk_tensor *q, const husk_tensor *k)

@@ -285,12 +285,8 @@ husk_status husk__rotary_validate(husk_queue *queue, const husk__rotary_operator
 
 static void resolve_tensor(husk_tensor *tensor, const husk_tensor *given)
 {
-    if (!given)
-        return;
-    *tensor = *given;
-    husk__tensor_resolve(tensor);
-    tensor->buffer = NULL;
-    tensor->offset = 0;
+    if (given)
+        *tensor = husk__tensor_bare_copy(given);
 }
 
 husk_status husk__rotary_enqueue(husk_queue *queue, const husk__rotary_operator *called,

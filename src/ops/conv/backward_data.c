@@ -44,9 +44,7 @@ static husk_status resolve(const husk_conv_params *params, const husk__conv_back
     if (status == HUSK_OK && arguments->bias) {
         problem->has_bias = true;
         problem->bias = *arguments->bias;
-        husk__tensor_resolve(&problem->bias);
-        problem->bias.buffer = NULL;
-        problem->bias.offset = 0;
+        husk__tensor_bare(&problem->bias);
     }
     return status;
 }

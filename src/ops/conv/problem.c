@@ -307,10 +307,7 @@ husk_status husk__conv_resolve(const husk_conv_params *params, const husk_tensor
         return status;
     husk_tensor *tensors[] = {&problem->x, &problem->w, &problem->bias, &problem->y};
     for (size_t i = 0; i < 4; ++i) {
-        husk__tensor_resolve(tensors[i]);
-        tensors[i]->buffer = NULL;
-        tensors[i]->packed = NULL;
-        tensors[i]->offset = 0;
+        husk__tensor_bare(tensors[i]);
     }
     husk__conv_set_geometry(problem, params->groups ? params->groups : 1);
     return check_sizes(problem, scope);

@@ -27,23 +27,6 @@ static void write_case(const void *untyped, const void *given, husk__case *c)
 const husk__op husk__op_activation_backward = {
     .name = "activation_backward", HUSK__ELEMENTWISE_OP, .prewarm = prewarm, .write_case = write_case};
 
-// Whether the derivative is a function of y.
-static bool has_inverse(const husk__epilogue *activation)
-{
-    switch (activation->activation) {
-    case HUSK_ACT_NONE:
-    case HUSK_ACT_RELU:
-    case HUSK_ACT_RELU6:
-    case HUSK_ACT_SIGMOID:
-    case HUSK_ACT_TANH:
-        return true;
-    case HUSK_ACT_LEAKY_RELU:
-        return activation->slope >= 0.0f;
-    default:
-        return false;
-    }
-}
-
 static husk_status check_params(const husk_activation_params *params, const husk_tensor *x, const husk_tensor *y,
                                 const husk__scope *scope)
 {
@@ -55,7 +38,7 @@ static husk_status check_params(const husk_activation_params *params, const husk
     if (!x && !y)
         return husk__reject(scope, "x", "is NULL, and so is y");
     const husk__epilogue activation = husk__epilogue_resolve(params->activation, params->slope);
-    if (!x && !has_inverse(&activation))
+    if (!x && !husk__epilogue_has_inverse(&activation))
         return husk__reject(scope, "x", "is NULL, but the gradient of %s does not follow from y%s",
                             husk_act_name(params->activation),
                             params->activation == HUSK_ACT_LEAKY_RELU ? " with this slope" : "");
@@ -98,7 +81,7 @@ husk_status husk_activation_backward(husk_queue *queue, const husk_activation_pa
     if (status != HUSK_OK)
         return status;
     const husk__epilogue activation = husk__epilogue_resolve(given.activation, given.slope);
-    const bool is_from_y = y && has_inverse(&activation);
+    const bool is_from_y = y && husk__epilogue_has_inverse(&activation);
     const husk__elementwise_arguments tensors = {dx, {dy, is_from_y ? y : x}};
     return husk__elementwise_call(queue, &husk__op_activation_backward, given.variant, resolve(&given, is_from_y),
                                   &tensors, &scope);

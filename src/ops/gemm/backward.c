@@ -58,9 +58,7 @@ static husk_status check_matrix(const husk_tensor *tensor, const char *name, int
         return husk__reject(scope, name, "has rank %d; a matrix has 2, a batch of matrices 3", (int)tensor->rank);
     husk_tensor *resolved = &own->tensors[which];
     *resolved = *tensor;
-    husk__tensor_resolve(resolved);
-    resolved->buffer = NULL;
-    resolved->offset = 0;
+    husk__tensor_bare(resolved);
     own->has[which] = true;
     return HUSK_OK;
 }
@@ -189,33 +187,14 @@ static husk_status check_bias(const husk_tensor *dbias, problem *own, const husk
         return husk__reject(scope, "dbias", "is %s; it must be [n] = [%lld] or [m, 1] = [%lld, 1]",
                             husk__shape_text(dbias, text), (long long)own->n, (long long)own->m);
     own->tensors[DBIAS] = *dbias;
-    husk__tensor_resolve(&own->tensors[DBIAS]);
-    own->tensors[DBIAS].buffer = NULL;
-    own->tensors[DBIAS].offset = 0;
+    husk__tensor_bare(&own->tensors[DBIAS]);
     own->has[DBIAS] = true;
     return husk__tensor_check_distinct(&own->tensors[DBIAS], "dbias", scope);
 }
 
-// Whether the derivative is a function of y.
-static bool has_inverse(const husk__epilogue *activation)
-{
-    switch (activation->activation) {
-    case HUSK_ACT_NONE:
-    case HUSK_ACT_RELU:
-    case HUSK_ACT_RELU6:
-    case HUSK_ACT_SIGMOID:
-    case HUSK_ACT_TANH:
-        return true;
-    case HUSK_ACT_LEAKY_RELU:
-        return activation->slope >= 0.0f;
-    default:
-        return false;
-    }
-}
-
 static bool reads_y(const husk__epilogue *activation, const husk_tensor *x, const husk_tensor *y)
 {
-    return y && (has_inverse(activation) || !x);
+    return y && (husk__epilogue_has_inverse(activation) || !x);
 }
 
 static husk_status check_like_dy(const problem *own, const husk_tensor *tensor, const char *name,
@@ -242,7 +221,7 @@ static husk_status check_saved(call *given, problem *own, const husk__scope *sco
     if (!given->x && !given->y)
         return husk__reject(scope, "x", "is NULL, and so is y; the gradient of %s is taken from one of them",
                             husk_act_name(activation));
-    if (!given->x && !has_inverse(&own->activation))
+    if (!given->x && !husk__epilogue_has_inverse(&own->activation))
         return husk__reject(scope, "x", "is NULL, but the gradient of %s does not follow from y%s",
                             husk_act_name(activation), activation == HUSK_ACT_LEAKY_RELU ? " with this slope" : "");
     own->is_from_y = reads_y(&own->activation, given->x, given->y);

@@ -49,10 +49,7 @@ static husk_status check_matrix(const husk_tensor *tensor, const char *argument,
     if (tensor->rank != 2 && tensor->rank != 3)
         return husk__reject(scope, argument, "has rank %d; a matrix has 2, a batch of matrices 3", (int)tensor->rank);
     *out = *tensor;
-    husk__tensor_resolve(out);
-    out->buffer = NULL;
-    out->packed = NULL;
-    out->offset = 0;
+    husk__tensor_bare(out);
     return HUSK_OK;
 }
 
@@ -140,9 +137,7 @@ static husk_status check_bias(const husk_tensor *bias, husk__gemm_problem *probl
         return status;
     problem->wide |= bias->dtype != problem->dtype ? HUSK__GEMM_WIDE_BIAS : 0;
     problem->bias = *bias;
-    husk__tensor_resolve(&problem->bias);
-    problem->bias.buffer = NULL;
-    problem->bias.offset = 0;
+    husk__tensor_bare(&problem->bias);
     const int64_t *size = problem->bias.shape, *stride = problem->bias.strides;
     if (bias->rank == 2 && size[0] == shape->m && size[1] == 1 && !(shape->m == 1 && shape->n == 1)) {
         shape->bias = HUSK__GEMM_BIAS_ROW;

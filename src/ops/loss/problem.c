@@ -191,39 +191,25 @@ static husk_status check_overlaps(const husk_loss_params *params, const argument
     return status;
 }
 
-static husk_status bind(husk_queue *queue, const husk_tensor *tensor, const char *argument, const husk__scope *scope)
-{
-    return tensor ? husk__tensor_bind(queue, tensor, argument, scope) : HUSK_OK;
-}
-
 husk_status husk__loss_validate(husk_queue *queue, const husk_loss_params *params, const arguments *given,
                                 bool is_backward, const husk__scope *scope)
 {
     husk_status status = check_numbers(queue, params, given, is_backward, scope);
-    status = status ? status : bind(queue, given->x, "x", scope);
-    status = status ? status : bind(queue, given->target, "target", scope);
-    status = status ? status : bind(queue, given->weight, "weight", scope);
-    status = status ? status : bind(queue, given->positive_weight, "positive_weight", scope);
-    status = status ? status : bind(queue, given->dloss, "dloss", scope);
-    status = status ? status : bind(queue, given->last, is_backward ? "dx" : "loss", scope);
+    status = status ? status : husk__tensor_bind_given(queue, given->x, "x", scope);
+    status = status ? status : husk__tensor_bind_given(queue, given->target, "target", scope);
+    status = status ? status : husk__tensor_bind_given(queue, given->weight, "weight", scope);
+    status = status ? status : husk__tensor_bind_given(queue, given->positive_weight, "positive_weight", scope);
+    status = status ? status : husk__tensor_bind_given(queue, given->dloss, "dloss", scope);
+    status = status ? status : husk__tensor_bind_given(queue, given->last, is_backward ? "dx" : "loss", scope);
     return status ? status : check_overlaps(params, given, is_backward, scope);
 }
 
 // ---- resolve ----
 
-static husk_tensor without_buffer(const husk_tensor *tensor)
-{
-    husk_tensor own = *tensor;
-    husk__tensor_resolve(&own);
-    own.buffer = NULL;
-    own.offset = 0;
-    return own;
-}
-
 // As x, with the strides by which the weights are repeated.
 static husk_tensor broadcast(const husk_tensor *weight, const husk_tensor *x)
 {
-    const husk_tensor own = without_buffer(weight);
+    const husk_tensor own = husk__tensor_bare_copy(weight);
     husk_tensor wide = *x;
     for (int32_t d = 0; d < x->rank; ++d)
         wide.strides[d] = husk__broadcast_stride(&own, x->rank, d);
@@ -234,18 +220,18 @@ problem husk__loss_resolve(const husk_loss_params *params, const arguments *give
 {
     problem own = {.kind = params->kind, .reduction = params->reduction, .is_backward = is_backward};
     const bool has_rows = husk__loss_has_rows(own.kind);
-    own.x = without_buffer(given->x);
-    own.target = without_buffer(given->target);
+    own.x = husk__tensor_bare_copy(given->x);
+    own.target = husk__tensor_bare_copy(given->target);
     own.has_labels = has_rows && is_label(given->target);
     own.has_weight = given->weight != NULL;
     own.has_positive_weight = given->positive_weight != NULL;
     if (given->weight)
-        own.weight = has_rows ? without_buffer(given->weight) : broadcast(given->weight, &own.x);
+        own.weight = has_rows ? husk__tensor_bare_copy(given->weight) : broadcast(given->weight, &own.x);
     if (given->positive_weight)
         own.positive_weight = broadcast(given->positive_weight, &own.x);
-    own.loss = without_buffer(is_backward ? given->dloss : given->last);
+    own.loss = husk__tensor_bare_copy(is_backward ? given->dloss : given->last);
     if (is_backward)
-        own.dx = without_buffer(given->last);
+        own.dx = husk__tensor_bare_copy(given->last);
     own.accumulates = is_backward && (params->accumulate & HUSK_ACCUMULATE_INPUTS);
     if (own.kind == HUSK_LOSS_SMOOTH_ABSOLUTE || own.kind == HUSK_LOSS_HUBER)
         own.beta = params->beta;

@@ -74,23 +74,18 @@ static husk_status check_overlaps(const husk_norm_params *params, const husk__no
     return status;
 }
 
-static husk_status bind(husk_queue *queue, const husk_tensor *tensor, const char *argument, const husk__scope *scope)
-{
-    return tensor ? husk__tensor_bind(queue, tensor, argument, scope) : HUSK_OK;
-}
-
 static husk_status validate(husk_queue *queue, const husk_norm_params *params, const husk__norm_arguments *given,
                             const husk__scope *scope)
 {
     husk_status status = check_numbers(queue, params, given, scope);
-    status = status ? status : bind(queue, given->x, "x", scope);
-    status = status ? status : bind(queue, given->scale, "scale", scope);
-    status = status ? status : bind(queue, given->mean, "mean", scope);
-    status = status ? status : bind(queue, given->rstd, "rstd", scope);
-    status = status ? status : bind(queue, given->dy, "dy", scope);
-    status = status ? status : bind(queue, given->dx, "dx", scope);
-    status = status ? status : bind(queue, given->dscale, "dscale", scope);
-    status = status ? status : bind(queue, given->dbias, "dbias", scope);
+    status = status ? status : husk__tensor_bind_given(queue, given->x, "x", scope);
+    status = status ? status : husk__tensor_bind_given(queue, given->scale, "scale", scope);
+    status = status ? status : husk__tensor_bind_given(queue, given->mean, "mean", scope);
+    status = status ? status : husk__tensor_bind_given(queue, given->rstd, "rstd", scope);
+    status = status ? status : husk__tensor_bind_given(queue, given->dy, "dy", scope);
+    status = status ? status : husk__tensor_bind_given(queue, given->dx, "dx", scope);
+    status = status ? status : husk__tensor_bind_given(queue, given->dscale, "dscale", scope);
+    status = status ? status : husk__tensor_bind_given(queue, given->dbias, "dbias", scope);
     return status ? status : check_overlaps(params, given, scope);
 }
 

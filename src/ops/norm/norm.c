@@ -60,21 +60,16 @@ static husk_status check_overlaps(const husk__norm_arguments *given, bool update
     return status;
 }
 
-static husk_status bind(husk_queue *queue, const husk_tensor *tensor, const char *argument, const husk__scope *scope)
-{
-    return tensor ? husk__tensor_bind(queue, tensor, argument, scope) : HUSK_OK;
-}
-
 static husk_status bind_all(husk_queue *queue, const husk__norm_arguments *given, const husk__scope *scope)
 {
-    husk_status status = bind(queue, given->x, "x", scope);
-    status = status ? status : bind(queue, given->scale, "scale", scope);
-    status = status ? status : bind(queue, given->bias, "bias", scope);
-    status = status ? status : bind(queue, given->running_mean, "running_mean", scope);
-    status = status ? status : bind(queue, given->running_variance, "running_variance", scope);
-    status = status ? status : bind(queue, given->y, "y", scope);
-    status = status ? status : bind(queue, given->mean, "mean", scope);
-    return status ? status : bind(queue, given->rstd, "rstd", scope);
+    husk_status status = husk__tensor_bind_given(queue, given->x, "x", scope);
+    status = status ? status : husk__tensor_bind_given(queue, given->scale, "scale", scope);
+    status = status ? status : husk__tensor_bind_given(queue, given->bias, "bias", scope);
+    status = status ? status : husk__tensor_bind_given(queue, given->running_mean, "running_mean", scope);
+    status = status ? status : husk__tensor_bind_given(queue, given->running_variance, "running_variance", scope);
+    status = status ? status : husk__tensor_bind_given(queue, given->y, "y", scope);
+    status = status ? status : husk__tensor_bind_given(queue, given->mean, "mean", scope);
+    return status ? status : husk__tensor_bind_given(queue, given->rstd, "rstd", scope);
 }
 
 static husk_status validate(husk_queue *queue, const husk_norm_params *params, const husk__norm_arguments *given,

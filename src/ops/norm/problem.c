@@ -132,16 +132,6 @@ husk_status husk__norm_check_saved(const husk_norm_params *params, const husk_te
     return status;
 }
 
-static husk_tensor without_memory(const husk_tensor *tensor)
-{
-    husk_tensor plain = *tensor;
-    husk__tensor_resolve(&plain);
-    plain.buffer = NULL;
-    plain.packed = NULL;
-    plain.offset = 0;
-    return plain;
-}
-
 husk__norm_problem husk__norm_resolve(const husk_norm_params *params, const husk_tensor *x, const husk_tensor *y,
                                       const husk_tensor *z)
 {
@@ -150,8 +140,8 @@ husk__norm_problem husk__norm_resolve(const husk_norm_params *params, const husk
     if (!is_trailing(params))
         own.groups = params->kind != HUSK_NORM_GROUP ? x->shape[1] : params->groups ? params->groups : 1;
     own.uses_running = params->kind == HUSK_NORM_BATCH && !params->training;
-    own.tensors[HUSK__NORM_X] = without_memory(x);
-    own.tensors[HUSK__NORM_Y] = without_memory(y);
-    own.tensors[HUSK__NORM_Z] = without_memory(z ? z : x);
+    own.tensors[HUSK__NORM_X] = husk__tensor_bare_copy(x);
+    own.tensors[HUSK__NORM_Y] = husk__tensor_bare_copy(y);
+    own.tensors[HUSK__NORM_Z] = husk__tensor_bare_copy(z ? z : x);
     return own;
 }

@@ -89,16 +89,6 @@ static husk_status check_shapes(const husk_conv_params *params, const husk_tenso
     return husk__tensor_check_shape(y, "y", x->rank, shape, "see husk_conv_output_shape", scope);
 }
 
-static husk_tensor resolved(const husk_tensor *tensor)
-{
-    husk_tensor made = *tensor;
-    husk__tensor_resolve(&made);
-    made.buffer = NULL;
-    made.packed = NULL;
-    made.offset = 0;
-    return made;
-}
-
 static void set_space(const husk_conv_params *params, problem *own)
 {
     const int32_t space = own->x.rank - 2;
@@ -194,7 +184,7 @@ static void keep(const husk_tensor *tensor, bool *has, husk_tensor *out)
 {
     *has = tensor != NULL;
     if (tensor)
-        *out = resolved(tensor);
+        *out = husk__tensor_bare_copy(tensor);
 }
 
 // Every argument but memory and the values of a run.
@@ -222,9 +212,9 @@ static husk_status resolve(const husk_quantized_conv_params *params, const husk_
         status = husk__tensor_check_distinct(y, "y", scope);
     if (status != HUSK_OK)
         return status;
-    own->x = resolved(x);
-    own->w = resolved(w);
-    own->y = resolved(y);
+    own->x = husk__tensor_bare_copy(x);
+    own->w = husk__tensor_bare_copy(w);
+    own->y = husk__tensor_bare_copy(y);
     keep(w_scale, &own->has_scale, &own->w_scale);
     keep(bias, &own->has_bias, &own->bias);
     own->w_is_packed = w->packed != NULL;

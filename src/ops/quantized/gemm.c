@@ -145,10 +145,7 @@ static husk_status check_matrix(const husk_tensor *tensor, const char *argument,
     if (tensor->rank != 2 && tensor->rank != 3)
         return husk__reject(scope, argument, "has rank %d; a matrix has 2, a batch of matrices 3", (int)tensor->rank);
     *out = *tensor;
-    husk__tensor_resolve(out);
-    out->buffer = NULL;
-    out->packed = NULL;
-    out->offset = 0;
+    husk__tensor_bare(out);
     return HUSK_OK;
 }
 
@@ -234,9 +231,7 @@ static void keep(const husk_tensor *tensor, bool *has, husk_tensor *out)
     if (!tensor)
         return;
     *out = *tensor;
-    husk__tensor_resolve(out);
-    out->buffer = NULL;
-    out->offset = 0;
+    husk__tensor_bare(out);
 }
 
 // Every argument but memory and the values of a run.

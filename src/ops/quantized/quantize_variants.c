@@ -248,19 +248,10 @@ static husk_status validate(husk_queue *queue, const husk_quantize_params *param
     return status;
 }
 
-static husk_tensor resolved(const husk_tensor *tensor)
-{
-    husk_tensor made = *tensor;
-    husk__tensor_resolve(&made);
-    made.buffer = NULL;
-    made.offset = 0;
-    return made;
-}
-
 // One number or one a channel, as it lies along the dimensions of x.
 static husk_tensor along(const husk_tensor *tensor, const husk_tensor *x, int32_t axis)
 {
-    const husk_tensor plain = resolved(tensor);
+    const husk_tensor plain = husk__tensor_bare_copy(tensor);
     husk_tensor made = *x;
     made.dtype = tensor->dtype;
     memset(made.strides, 0, sizeof made.strides);
@@ -273,8 +264,8 @@ static husk_status enqueue(husk_queue *queue, const husk__quantize_operator *cal
                            const arguments *given, const husk__scope *scope)
 {
     problem own = {.is_back = called->is_back, .has_zero = given->zero != NULL};
-    own.x = resolved(given->x);
-    own.y = resolved(given->y);
+    own.x = husk__tensor_bare_copy(given->x);
+    own.y = husk__tensor_bare_copy(given->y);
     own.scale = along(given->scale, &own.x, params->axis);
     if (given->zero)
         own.zero = along(given->zero, &own.x, params->axis);

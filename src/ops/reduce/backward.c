@@ -366,21 +366,12 @@ static husk_status validate(husk_queue *queue, const husk_reduce_params *params,
     return status;
 }
 
-static husk_tensor plain(const husk_tensor *tensor)
-{
-    husk_tensor own = *tensor;
-    husk__tensor_resolve(&own);
-    own.buffer = NULL;
-    own.offset = 0;
-    return own;
-}
-
 static problem resolve(const husk_reduce_params *params, uint32_t reduced, const arguments *given)
 {
-    problem own = {.kind = params->kind, .dx = plain(given->dx)};
+    problem own = {.kind = params->kind, .dx = husk__tensor_bare_copy(given->dx)};
     own.accumulates = (params->accumulate & HUSK_ACCUMULATE_INPUTS) != 0;
     own.reduced = reduced;
-    own.x = reads_x(own.kind) ? plain(given->x) : own.dx;
+    own.x = reads_x(own.kind) ? husk__tensor_bare_copy(given->x) : own.dx;
     own.dy = husk__reduce_align(given->dy, &own.dx, own.reduced);
     own.y = reads_y(own.kind) ? husk__reduce_align(given->y, &own.dx, own.reduced) : own.dy;
     return own;

@@ -94,9 +94,7 @@ static husk_status validate(husk_queue *queue, const husk_reduce_params *params,
 static husk__reduce_problem resolve(husk_reduce_kind kind, uint32_t reduced, const husk_tensor *x, const husk_tensor *y)
 {
     husk__reduce_problem own = {.kind = (int32_t)kind, .reduced = reduced, .x = *x};
-    husk__tensor_resolve(&own.x);
-    own.x.buffer = NULL;
-    own.x.offset = 0;
+    husk__tensor_bare(&own.x);
     own.y = husk__reduce_align(y, x, own.reduced);
     own.result = y->dtype == HUSK_I32 ? HUSK__REDUCE_I32 : y->dtype == HUSK_I64 ? HUSK__REDUCE_I64 : HUSK__REDUCE_DATA;
     return own;

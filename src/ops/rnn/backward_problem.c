@@ -58,9 +58,7 @@ static husk_status resolve_tensor(const problem *own, const husk_tensor *tensor,
     if (status != HUSK_OK)
         return status;
     *out = *tensor;
-    husk__tensor_resolve(out);
-    out->buffer = NULL;
-    out->offset = 0;
+    husk__tensor_bare(out);
     if (!(demands & ANY_STRIDES) && shape[rank - 1] > 1 && out->strides[rank - 1] != 1)
         return husk__fail(scope, HUSK_UNSUPPORTED, "%s: its last stride is %lld, it must be 1", name,
                           (long long)out->strides[rank - 1]);

@@ -91,9 +91,7 @@ static husk_status describe_tensor(const husk_tensor *tensor, const char *name, 
     if (tensor->rank != rank)
         return husk__reject(scope, name, "has rank %d, it must be %d", (int)tensor->rank, (int)rank);
     *out = *tensor;
-    husk__tensor_resolve(out);
-    out->buffer = NULL;
-    out->offset = 0;
+    husk__tensor_bare(out);
     return HUSK_OK;
 }
 
