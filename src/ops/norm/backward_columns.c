@@ -14,13 +14,6 @@ typedef husk__norm_columns shape;
 
 enum { PARAMETER_STRIP = 256 }; // parameters that a work-group adds up
 
-static bool supports(const husk__candidate *candidate, char reason[HUSK__REASON_CAPACITY])
-{
-    shape own;
-    snprintf(reason, HUSK__REASON_CAPACITY, "it needs channels at stride 1 and positions at equal distances");
-    return husk__norm_as_columns(candidate->problem, &own);
-}
-
 static double cost(const husk__candidate *candidate)
 {
     shape own;
@@ -149,7 +142,7 @@ const husk__variant husk__norm_backward_columns = {
     .family = HUSK__FAMILY_CPU,
     .configurations = husk__norm_cpu_menu,
     .configuration_count = 1,
-    .supports = supports,
+    .supports = husk__norm_columns_supports,
     .cost = cost,
     .workspace = workspace,
     .prepare = prepare,

@@ -11,13 +11,6 @@ typedef husk__norm_problem problem;
 typedef husk__norm_arguments arguments;
 typedef husk__norm_columns shape;
 
-static bool supports(const husk__candidate *candidate, char reason[HUSK__REASON_CAPACITY])
-{
-    shape own;
-    snprintf(reason, HUSK__REASON_CAPACITY, "it needs channels at stride 1 and positions at equal distances");
-    return husk__norm_as_columns(candidate->problem, &own);
-}
-
 // Three launches; a vector's lanes that are left over at the end of a row are lost.
 static double cost(const husk__candidate *candidate)
 {
@@ -143,7 +136,7 @@ const husk__variant husk__norm_columns_variant = {
     .family = HUSK__FAMILY_CPU,
     .configurations = husk__norm_cpu_menu,
     .configuration_count = 1,
-    .supports = supports,
+    .supports = husk__norm_columns_supports,
     .cost = cost,
     .workspace = workspace,
     .prepare = prepare,

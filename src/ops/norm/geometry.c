@@ -193,6 +193,13 @@ bool husk__norm_as_columns(const problem *own, husk__norm_columns *made)
     return true;
 }
 
+bool husk__norm_columns_supports(const husk__candidate *candidate, char reason[HUSK__REASON_CAPACITY])
+{
+    husk__norm_columns columns;
+    snprintf(reason, HUSK__REASON_CAPACITY, "it needs channels at stride 1 and positions at equal distances");
+    return husk__norm_as_columns(candidate->problem, &columns);
+}
+
 // ---- launching ----
 
 enum {

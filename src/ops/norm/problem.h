@@ -69,6 +69,8 @@ typedef struct husk__norm_columns {
 } husk__norm_columns;
 
 bool husk__norm_as_columns(const husk__norm_problem *problem, husk__norm_columns *columns);
+/* supports() of variants for that. */
+bool husk__norm_columns_supports(const husk__candidate *candidate, char reason[HUSK__REASON_CAPACITY]);
 
 /* Bits of the kernels' `mode`, as in cl/lib/norm.clh. */
 enum {

@@ -23,17 +23,12 @@ husk_tensor husk__pool_backward_saved(const husk_tensor *dy, bool is_channels_la
     return made;
 }
 
-static int64_t outputs_of(const husk__pool_problem *own)
-{
-    return own->batch * own->channels * own->out[POOL_D] * own->out[POOL_H] * own->out[POOL_W];
-}
-
 // Of indices, and behind them of forward's y, which nobody asked for.
 uint64_t husk__pool_backward_workspace(const husk__candidate *candidate)
 {
     const husk__pool_backward_problem *own = candidate->problem;
     const uint64_t index = own->pool.indices_are_long ? sizeof(int64_t) : sizeof(int32_t);
-    const uint64_t outputs = (uint64_t)outputs_of(&own->pool), size = husk_dtype_size(own->pool.dtype);
+    const uint64_t outputs = (uint64_t)husk__pool_outputs(&own->pool), size = husk_dtype_size(own->pool.dtype);
     return own->recomputes ? (outputs * index + size - 1) / size * size + outputs * size : 0;
 }
 
@@ -55,6 +50,6 @@ husk_status husk__pool_backward_indices(const husk_plan *plan, husk_queue *queue
     husk_tensor y = *indices;
     y.dtype = own->pool.dtype;
     const int64_t index = is_long ? sizeof(int64_t) : sizeof(int32_t);
-    y.offset = husk__divide_up(outputs_of(&own->pool) * index, (int64_t)husk_dtype_size(y.dtype));
+    y.offset = husk__divide_up(husk__pool_outputs(&own->pool) * index, (int64_t)husk_dtype_size(y.dtype));
     return husk_pool(queue, &params, given->x, &y, indices);
 }

@@ -60,12 +60,6 @@ static int64_t lanes_of(const husk_device_traits *traits)
     return traits->vector_width > 4 ? traits->vector_width : 4;
 }
 
-static bool refuse(char reason[HUSK__REASON_CAPACITY], const char *text)
-{
-    snprintf(reason, HUSK__REASON_CAPACITY, "%s", text);
-    return false;
-}
-
 // Positions are counted in int by the kernels that work with vectors.
 static bool positions_fit(const husk__pool_problem *own)
 {
@@ -107,52 +101,19 @@ static void share_out(launch *own, const husk_device_traits *traits, int64_t uni
     own->range = (husk__range){{(size_t)husk__divide_up(units, own->share), 1, 1}, {1, 1, 1}};
 }
 
-static husk__arg *write_three(const int64_t values[3], husk__arg *end)
-{
-    for (int d = 0; d < 3; ++d)
-        *end++ = HUSK__ARG_I32(values[d]);
-    return end;
-}
-
-static husk__arg *write_strides(const int64_t strides[5], husk__arg *end)
-{
-    for (int i = 0; i < 5; ++i)
-        *end++ = HUSK__ARG_I64(strides[i]);
-    return end;
-}
-
 // POOL_BACKWARD_PARAMS and, for MAX, SAVED_PARAMS; then at most 5 of a variant.
 enum { MOST_ARGUMENTS = 2 + 25 + 10 + 7 + 5 };
 
 static husk__arg *write_geometry(const problem *what, const arguments *given, husk__arg *end)
 {
-    const husk__pool_problem *own = &what->pool;
-    *end++ = HUSK__ARG_TENSOR(given->dx);
-    *end++ = HUSK__ARG_TENSOR(given->dy);
-    *end++ = HUSK__ARG_I32(own->batch);
-    *end++ = HUSK__ARG_I32(own->channels);
-    end = write_three(own->in, end);
-    end = write_three(own->out, end);
-    end = write_three(own->window, end);
-    end = write_three(own->stride, end);
-    end = write_three(own->pad, end);
-    end = write_three(own->dilation, end);
-    end = write_three(own->limit, end);
-    *end++ = HUSK__ARG_I32(own->count_pad);
-    *end++ = HUSK__ARG_I32(what->accumulates);
-    end = write_strides(own->x_strides, end);
-    return write_strides(own->y_strides, end);
+    return husk__pool_write_geometry(&what->pool, given->dx, given->dy, what->accumulates, end);
 }
 
 static husk__arg *write_problem(const problem *what, const arguments *given, const husk_tensor *indices, husk__arg *end)
 {
     const husk__pool_problem *own = &what->pool;
     end = write_geometry(what, given, end);
-    if (own->kind == HUSK_POOL_AVG)
-        return end;
-    *end++ = HUSK__ARG_TENSOR(indices);
-    *end++ = HUSK__ARG_I32(own->indices_are_long);
-    return write_strides(own->indices_strides, end);
+    return own->kind == HUSK_POOL_AVG ? end : husk__pool_write_indices(own, indices, end);
 }
 
 static husk_status run_units(const husk_plan *plan, husk_queue *queue, const void *given, const husk__scratch *scratch,
@@ -212,12 +173,12 @@ static bool supports_planes(const husk__candidate *candidate, char reason[HUSK__
 {
     const husk__pool_problem *own = &((const problem *)candidate->problem)->pool;
     if (own->x_strides[4] != 1 || own->y_strides[4] != 1)
-        return refuse(reason, "needs stride 1 of dx and dy along the width");
+        return husk__pool_refuse(reason, "needs stride 1 of dx and dy along the width");
     if ((own->window[POOL_W] - 1) * own->dilation[POOL_W] >= BAND)
-        return refuse(reason, "the window is too wide");
+        return husk__pool_refuse(reason, "the window is too wide");
     if (additions_of(own) > MOST_TERMS)
-        return refuse(reason, "an element is in so many windows that their sum needs runs");
-    return positions_fit(own) || refuse(reason, "dx has too many positions");
+        return husk__pool_refuse(reason, "an element is in so many windows that their sum needs runs");
+    return positions_fit(own) || husk__pool_refuse(reason, "dx has too many positions");
 }
 
 // Vector operations of a row of outputs that becomes shares, by phases and by fills.
@@ -391,8 +352,8 @@ static bool supports_channels(const husk__candidate *candidate, char reason[HUSK
 {
     const husk__pool_problem *own = &((const problem *)candidate->problem)->pool;
     if (own->x_strides[1] != 1 || own->y_strides[1] != 1)
-        return refuse(reason, "needs stride 1 of dx and dy along the channels");
-    return positions_fit(own) || refuse(reason, "dx has too many positions");
+        return husk__pool_refuse(reason, "needs stride 1 of dx and dy along the channels");
+    return positions_fit(own) || husk__pool_refuse(reason, "dx has too many positions");
 }
 
 static double channels_unit_cost(const husk__pool_problem *own, const husk_device_traits *traits)
@@ -441,12 +402,6 @@ const husk__variant husk__pool_backward_channels = {
 
 enum { GPU_GROUPS_PER_UNIT = 64 };
 
-static bool supports_direct(const husk__candidate *candidate, char reason[HUSK__REASON_CAPACITY])
-{
-    const uint64_t items = (uint64_t)husk__grid_items(candidate->configuration);
-    return items <= candidate->traits->work_group || refuse(reason, "needs larger work-groups than the device has");
-}
-
 static husk_status prepare_direct(husk_plan *plan, const husk__scope *scope)
 {
     const problem *own = plan->problem;
@@ -481,7 +436,7 @@ const husk__variant husk__pool_backward_direct = {
     .family = HUSK__FAMILY_GPU,
     .configurations = husk__grid_menu,
     .configuration_count = HUSK__GRID_CONFIGURATIONS,
-    .supports = supports_direct,
+    .supports = husk__pool_supports_direct,
     .cost = husk__grid_cost,
     .workspace = husk__pool_backward_workspace,
     .prepare = prepare_direct,

@@ -2,11 +2,13 @@
 // Pooling's options and tensors: what is valid, and the problem they make, which the gradient's begins with.
 #include "ops/pool/problem.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/checked.h"
 #include "base/params.h"
 #include "base/tensor.h"
+#include "select/grid.h"
 
 typedef husk__pool_dimension dimension;
 
@@ -202,6 +204,11 @@ husk__pool_problem husk__pool_resolve(const husk_pool_params *params, const husk
     return own;
 }
 
+int64_t husk__pool_outputs(const husk__pool_problem *own)
+{
+    return own->batch * own->channels * own->out[POOL_D] * own->out[POOL_H] * own->out[POOL_W];
+}
+
 void husk__pool_describe(const void *untyped, husk__key *key)
 {
     const husk__pool_problem *own = untyped;
@@ -236,4 +243,50 @@ void husk__pool_classify(const void *untyped, husk__text *text)
     husk__class_size(text, "planes", own->batch * own->channels);
     husk__class_size(text, "w", own->out[POOL_W]);
     husk__class_size(text, "plane", own->out[POOL_D] * own->out[POOL_H] * own->out[POOL_W]);
+}
+
+// ---- what the variants of both share ----
+
+bool husk__pool_refuse(char reason[HUSK__REASON_CAPACITY], const char *text)
+{
+    snprintf(reason, HUSK__REASON_CAPACITY, "%s", text);
+    return false;
+}
+
+bool husk__pool_supports_direct(const husk__candidate *candidate, char reason[HUSK__REASON_CAPACITY])
+{
+    return (uint64_t)husk__grid_items(candidate->configuration) <= candidate->traits->work_group ||
+           husk__pool_refuse(reason, "needs larger work-groups than the device has");
+}
+
+static husk__arg *add_strides(const int64_t strides[5], husk__arg *end)
+{
+    for (int i = 0; i < 5; ++i)
+        *end++ = HUSK__ARG_I64(strides[i]);
+    return end;
+}
+
+husk__arg *husk__pool_write_geometry(const husk__pool_problem *own, const husk_tensor *x, const husk_tensor *y,
+                                     int32_t option, husk__arg *end)
+{
+    const int64_t *const dimensions[] = {own->in,  own->out,      own->window, own->stride,
+                                         own->pad, own->dilation, own->limit};
+    *end++ = HUSK__ARG_TENSOR(x);
+    *end++ = HUSK__ARG_TENSOR(y);
+    *end++ = HUSK__ARG_I32(own->batch);
+    *end++ = HUSK__ARG_I32(own->channels);
+    for (size_t i = 0; i < sizeof dimensions / sizeof *dimensions; ++i)
+        for (int d = 0; d < 3; ++d)
+            *end++ = HUSK__ARG_I32(dimensions[i][d]);
+    *end++ = HUSK__ARG_I32(own->count_pad);
+    *end++ = HUSK__ARG_I32(option);
+    end = add_strides(own->x_strides, end);
+    return add_strides(own->y_strides, end);
+}
+
+husk__arg *husk__pool_write_indices(const husk__pool_problem *own, const husk_tensor *indices, husk__arg *end)
+{
+    *end++ = HUSK__ARG_TENSOR(indices);
+    *end++ = HUSK__ARG_I32(own->indices_are_long);
+    return add_strides(own->indices_strides, end);
 }

@@ -53,8 +53,22 @@ husk_status husk__pool_check_indices(const husk_pool_params *params, const husk_
                                      const int64_t *shape, const char *other, const husk__scope *scope);
 husk__pool_problem husk__pool_resolve(const husk_pool_params *params, const husk_tensor *x, const husk_tensor *y,
                                       const husk_tensor *indices, const husk__pool_dimension dimensions[3]);
+/* Elements of y. */
+int64_t husk__pool_outputs(const husk__pool_problem *problem);
 void husk__pool_describe(const void *problem, husk__key *key);
 void husk__pool_classify(const void *problem, husk__text *text);
+
+/* Write why not; false. */
+bool husk__pool_refuse(char reason[HUSK__REASON_CAPACITY], const char *text);
+/* supports() of variants on GPUs, for a menu of select/grid.h. */
+bool husk__pool_supports_direct(const husk__candidate *candidate, char reason[HUSK__REASON_CAPACITY]);
+/*
+ * The arguments that kernels begin with, 2 + 25 + 10 of them (x and y, or dx and dy; `option` stands behind count_pad),
+ * and the 7 of indices.
+ */
+husk__arg *husk__pool_write_geometry(const husk__pool_problem *own, const husk_tensor *x, const husk_tensor *y,
+                                     int32_t option, husk__arg *end);
+husk__arg *husk__pool_write_indices(const husk__pool_problem *own, const husk_tensor *indices, husk__arg *end);
 
 extern const husk__variant husk__pool_planes, husk__pool_channels, husk__pool_window, husk__pool_direct;
 

@@ -30,11 +30,6 @@ enum {
 
 // ---- numbers that judge a problem ----
 
-static int64_t outputs_of(const problem *own)
-{
-    return own->batch * own->channels * own->out[POOL_D] * own->out[POOL_H] * own->out[POOL_W];
-}
-
 static double window_elements(const problem *own)
 {
     return (double)own->window[POOL_D] * (double)own->window[POOL_H] * (double)own->window[POOL_W];
@@ -54,12 +49,6 @@ static int64_t lanes_of(const husk_device_traits *traits)
     return traits->vector_width > 4 ? traits->vector_width : 4;
 }
 
-static bool refuse(char reason[HUSK__REASON_CAPACITY], const char *text)
-{
-    snprintf(reason, HUSK__REASON_CAPACITY, "%s", text);
-    return false;
-}
-
 // ---- what the variants share ----
 
 static husk_status prepare(husk_plan *plan, const char *variant, launch **made, const husk__scope *scope)
@@ -75,7 +64,7 @@ static husk_status prepare(husk_plan *plan, const char *variant, launch **made, 
 
     char file[64], options[96], kernel[64];
     const char *mode = own->kind == HUSK_POOL_AVG ? "avg" : own->has_indices ? "max_indices" : "max";
-    const bool needs_index_64 = husk__needs_index_64(plan->context, outputs_of(own));
+    const bool needs_index_64 = husk__needs_index_64(plan->context, husk__pool_outputs(own));
     snprintf(file, sizeof file, "pool/%s.cl", variant);
     snprintf(kernel, sizeof kernel, "husk_pool_%s_%s", variant, mode);
     snprintf(options, sizeof options, "%s %s%s", husk__dtype_option(own->dtype), plan->configuration->options,
@@ -91,20 +80,6 @@ static void share_out(launch *own, const husk_plan *plan, int64_t units, double 
     own->range = (husk__range){{(size_t)husk__divide_up(units, own->share), 1, 1}, {1, 1, 1}};
 }
 
-static husk__arg *write_three(const int64_t values[3], husk__arg *end)
-{
-    for (int d = 0; d < 3; ++d)
-        *end++ = HUSK__ARG_I32(values[d]);
-    return end;
-}
-
-static husk__arg *write_strides(const int64_t strides[5], husk__arg *end)
-{
-    for (int i = 0; i < 5; ++i)
-        *end++ = HUSK__ARG_I64(strides[i]);
-    return end;
-}
-
 // POOL_PARAMS and, where there are indices, INDICES_PARAMS.
 enum { POOL_ARGUMENTS = 2 + 25 + 10 + 7 };
 
@@ -112,26 +87,8 @@ static husk__arg *write_problem(const husk_plan *plan, const husk__pool_argument
 {
     const problem *own = plan->problem;
     const launch *state = plan->state;
-    *end++ = HUSK__ARG_TENSOR(given->x);
-    *end++ = HUSK__ARG_TENSOR(given->y);
-    *end++ = HUSK__ARG_I32(own->batch);
-    *end++ = HUSK__ARG_I32(own->channels);
-    end = write_three(own->in, end);
-    end = write_three(own->out, end);
-    end = write_three(own->window, end);
-    end = write_three(own->stride, end);
-    end = write_three(own->pad, end);
-    end = write_three(own->dilation, end);
-    end = write_three(own->limit, end);
-    *end++ = HUSK__ARG_I32(own->count_pad);
-    *end++ = HUSK__ARG_I32(state->sum_block);
-    end = write_strides(own->x_strides, end);
-    end = write_strides(own->y_strides, end);
-    if (!own->has_indices)
-        return end;
-    *end++ = HUSK__ARG_TENSOR(given->indices);
-    *end++ = HUSK__ARG_I32(own->indices_are_long);
-    return write_strides(own->indices_strides, end);
+    end = husk__pool_write_geometry(own, given->x, given->y, state->sum_block, end);
+    return own->has_indices ? husk__pool_write_indices(own, given->indices, end) : end;
 }
 
 static husk_status run_units(const husk_plan *plan, husk_queue *queue, const void *given, const husk__scratch *scratch,
@@ -163,14 +120,14 @@ static bool supports_planes(const husk__candidate *candidate, char reason[HUSK__
 {
     const problem *own = candidate->problem;
     if (own->x_strides[4] != 1 || own->y_strides[4] != 1)
-        return refuse(reason, "needs stride 1 of x and y along the width");
+        return husk__pool_refuse(reason, "needs stride 1 of x and y along the width");
     if (own->window[POOL_W] < 1 || planes_span(own, 1, lanes_of(candidate->traits)) > PLANES_ROW)
-        return refuse(reason, "the window is too wide");
+        return husk__pool_refuse(reason, "the window is too wide");
     // Sums are formed one after another here, which is exact enough for small windows only.
     if (own->kind == HUSK_POOL_AVG &&
         (own->window[POOL_W] > PLANES_LARGEST_SUM || own->window[POOL_D] * own->window[POOL_H] > PLANES_LARGEST_SUM))
-        return refuse(reason, "the window is too large for simple sums");
-    return positions_fit(own) || refuse(reason, "x has too many positions");
+        return husk__pool_refuse(reason, "the window is too large for simple sums");
+    return positions_fit(own) || husk__pool_refuse(reason, "x has too many positions");
 }
 
 // The common windows, which the kernel pools by bands (try_bands).
@@ -199,7 +156,7 @@ static double planes_row_cost(const problem *own, const husk_device_traits *trai
 static double cost_planes(const husk__candidate *candidate)
 {
     const problem *own = candidate->problem;
-    return (double)(outputs_of(own) / own->out[POOL_W]) * planes_row_cost(own, candidate->traits);
+    return (double)(husk__pool_outputs(own) / own->out[POOL_W]) * planes_row_cost(own, candidate->traits);
 }
 
 static husk_status prepare_planes(husk_plan *plan, const husk__scope *scope)
@@ -217,7 +174,7 @@ static husk_status prepare_planes(husk_plan *plan, const husk__scope *scope)
         columns = (room / own->stride[POOL_W] + 1) / lanes * lanes;
     }
     state->columns = (int32_t)columns;
-    const int64_t rows = outputs_of(own) / own->out[POOL_W];
+    const int64_t rows = husk__pool_outputs(own) / own->out[POOL_W];
     share_out(state, plan, rows * husk__divide_up(own->out[POOL_W], columns),
               planes_row_cost(own, traits) * (double)columns / (double)own->out[POOL_W]);
     return HUSK_OK;
@@ -242,8 +199,8 @@ static bool supports_channels(const husk__candidate *candidate, char reason[HUSK
 {
     const problem *own = candidate->problem;
     if (own->x_strides[1] != 1 || own->y_strides[1] != 1)
-        return refuse(reason, "needs stride 1 of x and y along the channels");
-    return positions_fit(own) || refuse(reason, "x has too many positions");
+        return husk__pool_refuse(reason, "needs stride 1 of x and y along the channels");
+    return positions_fit(own) || husk__pool_refuse(reason, "x has too many positions");
 }
 
 static double channels_unit_cost(const problem *own, const husk_device_traits *traits)
@@ -255,7 +212,7 @@ static double channels_unit_cost(const problem *own, const husk_device_traits *t
 
 static int64_t channels_units(const problem *own, const husk_device_traits *traits)
 {
-    return outputs_of(own) / own->channels * husk__divide_up(own->channels, CHANNELS_UNIT * lanes_of(traits));
+    return husk__pool_outputs(own) / own->channels * husk__divide_up(own->channels, CHANNELS_UNIT * lanes_of(traits));
 }
 
 static double cost_channels(const husk__candidate *candidate)
@@ -291,8 +248,8 @@ static bool supports_window(const husk__candidate *candidate, char reason[HUSK__
 {
     const problem *own = candidate->problem;
     if (own->x_strides[4] != 1 || own->dilation[POOL_W] != 1)
-        return refuse(reason, "needs stride 1 of x along the width, and no dilation there");
-    return positions_fit(own) || refuse(reason, "x has too many positions");
+        return husk__pool_refuse(reason, "needs stride 1 of x along the width, and no dilation there");
+    return positions_fit(own) || husk__pool_refuse(reason, "x has too many positions");
 }
 
 static double window_unit_cost(const problem *own, const husk_device_traits *traits)
@@ -300,7 +257,7 @@ static double window_unit_cost(const problem *own, const husk_device_traits *tra
     const double vectors = ceil((double)own->window[POOL_W] / (double)lanes_of(traits));
     const double indices = own->has_indices ? 10.0 : 1.0;
     // Global pooling of rows, several at a time.
-    if (!own->has_indices && outputs_of(own) == own->batch * own->channels &&
+    if (!own->has_indices && husk__pool_outputs(own) == own->batch * own->channels &&
         own->window[POOL_D] * own->window[POOL_H] == 1)
         return 5.0 + 1.5 * vectors;
     return 40.0 + (double)(own->window[POOL_D] * own->window[POOL_H]) * (10.0 + vectors * indices);
@@ -308,7 +265,7 @@ static double window_unit_cost(const problem *own, const husk_device_traits *tra
 
 static double cost_window(const husk__candidate *candidate)
 {
-    return (double)outputs_of(candidate->problem) * window_unit_cost(candidate->problem, candidate->traits);
+    return (double)husk__pool_outputs(candidate->problem) * window_unit_cost(candidate->problem, candidate->traits);
 }
 
 static husk_status prepare_window(husk_plan *plan, const husk__scope *scope)
@@ -318,7 +275,7 @@ static husk_status prepare_window(husk_plan *plan, const husk__scope *scope)
     if (status != HUSK_OK)
         return status;
     const husk_device_traits *traits = husk_context_traits(plan->context);
-    share_out(state, plan, outputs_of(plan->problem), window_unit_cost(plan->problem, traits));
+    share_out(state, plan, husk__pool_outputs(plan->problem), window_unit_cost(plan->problem, traits));
     // Global pooling takes as many outputs at a time as a vector has lanes.
     state->share = husk__round_up(state->share, lanes_of(traits));
     state->range.groups[0] = (size_t)husk__divide_up(state->units, state->share);
@@ -340,12 +297,6 @@ const husk__variant husk__pool_window = {
 
 enum { GPU_GROUPS_PER_UNIT = 64 };
 
-static bool supports_direct(const husk__candidate *candidate, char reason[HUSK__REASON_CAPACITY])
-{
-    const uint64_t items = (uint64_t)husk__grid_items(candidate->configuration);
-    return items <= candidate->traits->work_group || refuse(reason, "needs larger work-groups than the device has");
-}
-
 static husk_status prepare_direct(husk_plan *plan, const husk__scope *scope)
 {
     const int64_t items = husk__grid_items(plan->configuration);
@@ -354,7 +305,7 @@ static husk_status prepare_direct(husk_plan *plan, const husk__scope *scope)
     if (status != HUSK_OK)
         return status;
     const int64_t most = GPU_GROUPS_PER_UNIT * (int64_t)husk_context_traits(plan->context)->compute_units;
-    const int64_t groups = husk__min_i64(husk__divide_up(outputs_of(plan->problem), items), most);
+    const int64_t groups = husk__min_i64(husk__divide_up(husk__pool_outputs(plan->problem), items), most);
     state->range = (husk__range){{(size_t)groups, 1, 1}, {(size_t)items, 1, 1}};
     return HUSK_OK;
 }
@@ -377,7 +328,7 @@ const husk__variant husk__pool_direct = {
     .family = HUSK__FAMILY_GPU,
     .configurations = husk__grid_menu,
     .configuration_count = HUSK__GRID_CONFIGURATIONS,
-    .supports = supports_direct,
+    .supports = husk__pool_supports_direct,
     .cost = husk__grid_cost,
     .prepare = prepare_direct,
     .run = run_direct,

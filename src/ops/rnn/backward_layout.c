@@ -9,7 +9,7 @@
 typedef husk__rnn_backward_problem problem;
 typedef husk__rnn_backward_layout layout;
 
-enum { ALIGNMENT = 256, DIRECTION_UNIT = 64, ROW_UNIT = 16 };
+enum { DIRECTION_UNIT = 64, ROW_UNIT = 16 };
 
 int husk__rnn_backward_cell(const husk__rnn_problem *forward)
 {
@@ -57,13 +57,6 @@ static bool any_needs_previous(const problem *own)
 
 // ---- sizes ----
 
-static uint64_t reserve(uint64_t *next, uint32_t size, int64_t elements)
-{
-    const uint64_t at = *next;
-    *next += (uint64_t)husk__round_up(elements * (int64_t)size, ALIGNMENT);
-    return at;
-}
-
 // One direction's, in elements; those of gates and states as the chunk has them.
 static void size_directions(const problem *own, layout *made)
 {
@@ -81,16 +74,16 @@ static void place(const problem *own, layout *made)
     const husk__rnn_problem *forward = &own->forward;
     const int64_t below = forward->steps * forward->batch * forward->directions * forward->hidden;
     const uint32_t size = husk__rnn_size(forward);
-    uint64_t next = ALIGNMENT; // never nothing: what binds memory does not ask whether tensors are empty
+    uint64_t next = HUSK__RNN_ALIGNMENT; // never nothing: what binds memory does not ask whether tensors are empty
     size_directions(own, made);
-    made->gradients = reserve(&next, size, made->at_once * made->gradients_direction);
-    made->previous = reserve(&next, size, made->at_once * made->previous_direction);
-    made->rows = reserve(&next, size, made->at_once * made->rows_direction);
-    made->packed = reserve(&next, size, made->at_once * made->packed_direction);
-    made->below[0] = reserve(&next, size, forward->layers > 2 ? below : 0);
-    made->below[1] = reserve(&next, size, forward->layers > 1 ? below : 0);
-    made->border = reserve(&next, size, husk__rnn_backward_border_total(own));
-    made->total = next + ALIGNMENT;
+    made->gradients = husk__rnn_reserve(&next, size, made->at_once * made->gradients_direction);
+    made->previous = husk__rnn_reserve(&next, size, made->at_once * made->previous_direction);
+    made->rows = husk__rnn_reserve(&next, size, made->at_once * made->rows_direction);
+    made->packed = husk__rnn_reserve(&next, size, made->at_once * made->packed_direction);
+    made->below[0] = husk__rnn_reserve(&next, size, forward->layers > 2 ? below : 0);
+    made->below[1] = husk__rnn_reserve(&next, size, forward->layers > 1 ? below : 0);
+    made->border = husk__rnn_reserve(&next, size, husk__rnn_backward_border_total(own));
+    made->total = next + HUSK__RNN_ALIGNMENT;
 }
 
 // With what the products need beside it, where the caller's limit is for all. They take more where it is left.

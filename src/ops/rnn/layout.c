@@ -7,7 +7,7 @@
 #include "base/checked.h"
 #include "ops/rnn/problem.h"
 
-enum { ALIGNMENT = 256, FEW_ROWS = 4 };
+enum { FEW_ROWS = 4 };
 
 // x as a matrix of time * batch rows; false where its strides do not allow it. The panel variant wants its features
 // side by side and its rows at a distance whose multiples fit an int.
@@ -50,10 +50,10 @@ int64_t husk__rnn_input_panels_at(const husk__rnn_problem *problem, const husk__
 
 // ---- scratch memory ----
 
-static uint64_t reserve(uint64_t *next, uint32_t size, int64_t elements)
+uint64_t husk__rnn_reserve(uint64_t *next, uint32_t size, int64_t elements)
 {
     const uint64_t at = *next;
-    *next += (uint64_t)husk__round_up(elements * (int64_t)size, ALIGNMENT);
+    *next += (uint64_t)husk__round_up(elements * (int64_t)size, HUSK__RNN_ALIGNMENT);
     return at;
 }
 
@@ -70,25 +70,25 @@ static void place(const husk__rnn_problem *problem, bool is_panel, husk__rnn_lay
     const int64_t columns = layout->product_columns;
     const uint32_t size = husk__rnn_size(problem);
     uint64_t next = 0;
-    layout->products = reserve(&next, size, rows * columns);
+    layout->products = husk__rnn_reserve(&next, size, rows * columns);
     layout->products_direction = next - layout->products;
     for (int64_t d = 1; d < problem->directions; ++d)
-        reserve(&next, size, rows * columns);
-    layout->gathered = reserve(&next, size,
-                               layout->gathers_chunks ? rows * widest_input(problem)
-                               : layout->gathers_x    ? rows * problem->inputs
-                                                      : 0);
-    layout->outputs[0] = reserve(&next, size, problem->layers > 1 && !problem->has_reserve ? output : 0);
-    layout->outputs[1] = reserve(&next, size, problem->layers > 2 && !problem->has_reserve ? output : 0);
-    layout->states = reserve(&next, size, problem->directions * 4 * problem->batch * layout->pitch);
-    layout->weights = reserve(&next, size, problem->directions * layout->weight_stride);
+        husk__rnn_reserve(&next, size, rows * columns);
+    layout->gathered = husk__rnn_reserve(&next, size,
+                                         layout->gathers_chunks ? rows * widest_input(problem)
+                                         : layout->gathers_x    ? rows * problem->inputs
+                                                                : 0);
+    layout->outputs[0] = husk__rnn_reserve(&next, size, problem->layers > 1 && !problem->has_reserve ? output : 0);
+    layout->outputs[1] = husk__rnn_reserve(&next, size, problem->layers > 2 && !problem->has_reserve ? output : 0);
+    layout->states = husk__rnn_reserve(&next, size, problem->directions * 4 * problem->batch * layout->pitch);
+    layout->weights = husk__rnn_reserve(&next, size, problem->directions * layout->weight_stride);
     if (is_panel && !problem->has_reserve) {
         int64_t input_weights = husk__rnn_input_panels(problem, layout, 0);
         if (problem->layers > 1)
             input_weights = husk__max_i64(input_weights, husk__rnn_input_panels(problem, layout, 1));
-        layout->input_weights = reserve(&next, size, problem->directions * input_weights);
+        layout->input_weights = husk__rnn_reserve(&next, size, problem->directions * input_weights);
     }
-    layout->border = reserve(&next, size, husk__rnn_border_total(problem));
+    layout->border = husk__rnn_reserve(&next, size, husk__rnn_border_total(problem));
     layout->total = next;
 }
 

@@ -58,6 +58,10 @@ static inline uint32_t husk__rnn_size(const husk__rnn_problem *problem)
     return problem->work == HUSK_F64 ? 8 : 4;
 }
 
+/* Where a part of so many elements begins in scratch memory, and where the next one does. */
+enum { HUSK__RNN_ALIGNMENT = 256 }; /* bytes */
+uint64_t husk__rnn_reserve(uint64_t *next, uint32_t size, int64_t elements);
+
 /* Elements of a vector: VW of cl/lib/vector.clh with the options below. */
 static inline int64_t husk__rnn_vector_width(const husk__rnn_problem *problem, const husk_device_traits *traits)
 {
