@@ -116,6 +116,13 @@ void bench_array_fill(bench_array *array, uint64_t seed, float scale)
         husk_ref_random_fill_array(&view, seed, scale);
 }
 
+void bench_array_fill_bytes(bench_array *array, uint64_t seed)
+{
+    husk_ref_random random = {.seed = seed};
+    for (int64_t i = 0; i < array->count; i++)
+        ((uint8_t *)array->data)[i] = (uint8_t)husk_ref_random_below(&random, 256);
+}
+
 int64_t bench_array_bytes(const bench_array *array)
 {
     return array->data ? bytes_of(array) : 0;

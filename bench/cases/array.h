@@ -18,6 +18,8 @@ bool bench_array_make_layout(bench_array *array, bench_layout layout, int32_t ra
 bool bench_array_clone(bench_array *copy, const bench_array *array);
 /* Random floats in (-scale, scale) at the array's own elements. */
 void bench_array_fill(bench_array *array, uint64_t seed, float scale);
+/* Random bytes, all of them. */
+void bench_array_fill_bytes(bench_array *array, uint64_t seed);
 int64_t bench_array_bytes(const bench_array *array);
 void bench_array_free(bench_array *array);
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "common/json.h"
+#include "compare/devices.h"
 #include "compare/judge.h"
 #include "compare/rows.h"
 #include "compare/side.h"
@@ -89,12 +90,6 @@ static bool pair_rows(bench_comparison *c, const size_t devices[2])
 
 // ---- all of it ----
 
-static const json_t *device_of(const json_t *document, size_t device)
-{
-    const json_t *all = json_object_get(document, "devices");
-    return all ? json_array_get(all, device) : json_object_get(document, "device");
-}
-
 static bool has_sentinels(const json_t *document, size_t device)
 {
     const json_t *rows = json_object_get(document, "results");
@@ -119,10 +114,11 @@ bool bench_compare(const json_t *old_document, size_t old_device, const json_t *
                    bool is_same_device, bench_comparison *c)
 {
     const size_t devices[2] = {old_device, new_device};
-    *c = (bench_comparison){.documents = {old_document, new_document},
-                            .devices = {device_of(old_document, old_device), device_of(new_document, new_device)},
-                            .speed = NAN,
-                            .memory_speed = NAN};
+    *c = (bench_comparison){
+        .documents = {old_document, new_document},
+        .devices = {bench_device_of(old_document, old_device), bench_device_of(new_document, new_device)},
+        .speed = NAN,
+        .memory_speed = NAN};
     if (!is_same_device)
         c->why_not = "they are of different devices or drivers";
     else if (!has_sentinels(old_document, old_device) || !has_sentinels(new_document, new_device))

@@ -97,13 +97,6 @@ static double operands(const bench_case *c)
     return bytes_with(c, (double)c->as.quantized_conv.h * (double)c->as.quantized_conv.w);
 }
 
-static void fill_bytes(bench_array *array, uint64_t seed)
-{
-    husk_ref_random random = {.seed = seed};
-    for (int64_t i = 0; i < array->count; i++)
-        ((uint8_t *)array->data)[i] = (uint8_t)husk_ref_random_below(&random, 256);
-}
-
 // bench_array_make_layout makes floats.
 static bool make_image(bench_array *array, husk_dtype dtype, bench_layout layout, const int64_t shape[4])
 {
@@ -119,8 +112,8 @@ static bool make_data(const bench_case *c, bench_data *data, uint64_t seed)
     if (!make_image(&data->x, p->u8 ? HUSK_U8 : HUSK_I8, c->layout, x) ||
         !bench_array_make(&data->w, HUSK_I8, 4, w, NULL) || !make_image(&data->y, (husk_dtype)p->y, c->layout, y))
         return false;
-    fill_bytes(&data->x, seed);
-    fill_bytes(&data->w, seed + 1);
+    bench_array_fill_bytes(&data->x, seed);
+    bench_array_fill_bytes(&data->w, seed + 1);
     if (p->y == HUSK_I32)
         return true;
     if (!bench_array_make(&data->saved[0], HUSK_F32, 1, &p->k, NULL) ||

@@ -5,7 +5,6 @@
 #include "cases/array.h"
 #include "cases/op.h"
 #include "ref/quantized/dequantize.h"
-#include "ref/random.h"
 
 enum { PER_TENSOR, PER_ROW, PER_COLUMN };
 static const bench_choice per_choices[] = {{"tensor", PER_TENSOR}, {"row", PER_ROW}, {"column", PER_COLUMN}, {NULL, 0}};
@@ -34,13 +33,6 @@ static double bytes(const bench_case *c)
     return 5 * elements(c);
 }
 
-static void fill_bytes(bench_array *array, uint64_t seed)
-{
-    husk_ref_random random = {.seed = seed};
-    for (int64_t i = 0; i < array->count; i++)
-        ((uint8_t *)array->data)[i] = (uint8_t)husk_ref_random_below(&random, 256);
-}
-
 static bool make_data(const bench_case *c, bench_data *data, uint64_t seed)
 {
     const bench_dequantize *p = &c->as.dequantize;
@@ -51,8 +43,8 @@ static bool make_data(const bench_case *c, bench_data *data, uint64_t seed)
         !bench_array_make(&data->w, HUSK_F32, 1, channels, NULL) ||
         !bench_array_make(&data->bias, byte, 1, channels, NULL))
         return false;
-    fill_bytes(&data->x, seed);
-    fill_bytes(&data->bias, seed + 1);
+    bench_array_fill_bytes(&data->x, seed);
+    bench_array_fill_bytes(&data->bias, seed + 1);
     for (int64_t i = 0; i < data->w.count; i++)
         ((float *)data->w.data)[i] = 0.03f + 0.001f * (float)(i % 17);
     return true;

@@ -56,13 +56,6 @@ static double bytes(const bench_case *c)
     return c->as.quantized_gemm.m && c->as.quantized_gemm.n ? operands(c) : 0;
 }
 
-static void fill_bytes(bench_array *array, uint64_t seed)
-{
-    husk_ref_random random = {.seed = seed};
-    for (int64_t i = 0; i < array->count; i++)
-        ((uint8_t *)array->data)[i] = (uint8_t)husk_ref_random_below(&random, 256);
-}
-
 static bool make_data(const bench_case *c, bench_data *data, uint64_t seed)
 {
     const bench_quantized_gemm *g = &c->as.quantized_gemm;
@@ -71,8 +64,8 @@ static bool make_data(const bench_case *c, bench_data *data, uint64_t seed)
         !bench_array_make(&data->w, HUSK_I8, 2, b, g->tb ? turned : NULL) ||
         !bench_array_make(&data->y, (husk_dtype)g->c, 2, out, NULL))
         return false;
-    fill_bytes(&data->x, seed);
-    fill_bytes(&data->w, seed + 1);
+    bench_array_fill_bytes(&data->x, seed);
+    bench_array_fill_bytes(&data->w, seed + 1);
     if (g->c == HUSK_I32)
         return true;
     if (!bench_array_make(&data->saved[0], HUSK_F32, 1, &g->n, NULL) ||
