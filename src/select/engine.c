@@ -220,6 +220,13 @@ size_t husk__engine_products(husk_dtype dtype, husk_precision precision, husk__p
     return count;
 }
 
+husk__product husk__engine_amx_product(husk_dtype dtype, husk_precision precision)
+{
+    return dtype == HUSK_BF16                   ? HUSK__PRODUCT_BF16
+           : precision == HUSK_PRECISION_MEDIUM ? HUSK__PRODUCT_BF16X1
+                                                : HUSK__PRODUCT_BF16X3;
+}
+
 bool husk__engine_may_be(const husk__engine *engine, husk__engine_kind kind, husk__product product,
                          const husk_device_traits *traits)
 {

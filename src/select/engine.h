@@ -70,6 +70,8 @@ extern const husk__engine husk__engines[HUSK__ENGINES];
  * The products that compute a multiplication of this dtype (of bytes A's) in this precision (resolved), best first.
  */
 size_t husk__engine_products(husk_dtype dtype, husk_precision precision, husk__product products[HUSK__ENGINE_WANTED]);
+/* Of bf16, and of f32 below the highest precision: the one of them that AMX has. */
+husk__product husk__engine_amx_product(husk_dtype dtype, husk_precision precision);
 
 /* Whether the list of HUSK_ENGINES has a name, or the first words of one: "amd_wmma" is amd_wmma_gfx12, too. */
 bool husk__engine_is_listed(const char *list, const char *name);

@@ -18,7 +18,10 @@
 #include "select/case.h"
 #include "select/key.h"
 
-/* One legal setting of a variant's build constants. A variant's menu has at most 8 for a dtype tuple. */
+/*
+ * One legal setting of a variant's build constants. A variant's menu has at most 8 for a dtype tuple. Its values are
+ * read by names: those of an enum, or the fields of a struct that one function fills from them.
+ */
 typedef struct husk__configuration {
     const char *name;    /* "12x32" */
     const char *options; /* "-DTILE_M=12 -DTILE_N=2" */

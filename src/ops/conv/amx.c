@@ -87,9 +87,7 @@ static int64_t room_of(const husk__conv_problem *problem)
 
 static husk__product product_of(const husk__conv_problem *problem)
 {
-    return problem->dtype == HUSK_BF16                   ? HUSK__PRODUCT_BF16
-           : problem->precision == HUSK_PRECISION_MEDIUM ? HUSK__PRODUCT_BF16X1
-                                                         : HUSK__PRODUCT_BF16X3;
+    return husk__engine_amx_product(problem->dtype, problem->precision);
 }
 
 // Words of 32 lines of a tile of K.

@@ -174,9 +174,7 @@ static division divide(const husk__gemm_shape *shape, const husk__candidate *can
 // What AMX multiplies for a problem; it does not depend on whether the engine is there.
 static husk__product product_of(const husk__gemm_problem *problem)
 {
-    return problem->dtype == HUSK_BF16                   ? HUSK__PRODUCT_BF16
-           : problem->precision == HUSK_PRECISION_MEDIUM ? HUSK__PRODUCT_BF16X1
-                                                         : HUSK__PRODUCT_BF16X3;
+    return husk__engine_amx_product(problem->dtype, problem->precision);
 }
 
 // Words from a panel to the next.
