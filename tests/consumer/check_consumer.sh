@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # check_consumer.sh WAY SOURCE BUILD WORK: install BUILD's libraries, move the whole folder elsewhere, and use it
-# from there as a stranger would. WAY: shared and static (find_package), pkg-config, cxx, headers, train, dist.
+# from there as a stranger would. WAY: shared and static (find_package), pkg-config, cxx, headers, train, dist, lessons.
 set -eu
 way=$1
 source=$2
@@ -163,6 +163,12 @@ dist() { # libhusk_dist in every way, where it was built
     LD_LIBRARY_PATH=$libdir "$work/static"
 }
 
+lessons() { # what their pages say of an installed Husk
+    PKG_CONFIG_PATH=$pkgconfig CMAKE_PREFIX_PATH=$prefix LD_LIBRARY_PATH=$libdir
+    export PKG_CONFIG_PATH CMAKE_PREFIX_PATH LD_LIBRARY_PATH
+    "$source/tests/tools/check_lessons.sh" installed "$source"
+}
+
 headers() { # each compiles alone, twice in a row, in both languages
     count=0
     for header in $(cd "$prefix/include" && find husk -name '*.h' | sort); do
@@ -187,6 +193,7 @@ cxx) cxx ;;
 headers) headers ;;
 train) train ;;
 dist) dist ;;
+lessons) lessons ;;
 *) echo "unknown way: $way"; exit 2 ;;
 esac
 rm -rf "$work"
