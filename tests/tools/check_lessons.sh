@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 # check_lessons.sh WHAT SOURCE...: the lessons of docs/ are true.
 #
-#   quotes SOURCE                   their code is the examples', word for word; they lead to each other, and the
-#                                   site has them in this order
+#   quotes SOURCE                   their code is the examples', word for word; the README and each other lead to
+#                                   them, and the site has them in this order
 #   prints SOURCE EXAMPLE PROGRAM   an example prints what its page says
 #   commands SOURCE PAGE CLBENCH    a page's commands, run as they stand there, end as it says
 #   installed SOURCE                the commands that build the examples against an installed Husk, which the
@@ -93,6 +93,7 @@ quotes() {
     before=""
     for page in $lessons; do
         blocks "$page" run || status=1
+        grep -qF "(docs/$page.md)" "$source/README.md" || complain "README.md does not lead to docs/$page.md"
         [ -z "$before" ] || grep -q "Next: \[.*]($page.md)" "$source/docs/$before.md" ||
             complain "docs/$before.md does not lead to docs/$page.md"
         before=$page
