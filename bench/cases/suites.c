@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cases/list.h"
+#include "cases/op_lists.h"
 #include "common/embedded.h"
 #include "common/text.h"
 #include "system/input.h"
@@ -95,17 +96,30 @@ const char *bench_suite_text(const char *name)
     return bench_embedded_text(file);
 }
 
+// The text of a suite, and behind it the cases that operators' own files have for it.
+static char *with_lists(const char *text, const char *name)
+{
+    char *cases = bench_op_lists(name), *whole = NULL;
+    if (cases && (whole = malloc(strlen(text) + strlen(cases) + 1)))
+        strcat(strcpy(whole, text), cases);
+    free(cases);
+    return whole;
+}
+
 bool bench_suite_load(const char *name, bench_suite *suite, char reason[BENCH_REASON_TEXT])
 {
     char file[96];
     snprintf(file, sizeof file, FOLDER "%.64s.txt", name);
     const char *text = bench_suite_text(name);
-    if (text && bench_suite_parse(text, file, suite, reason)) {
-        snprintf(suite->name, sizeof suite->name, "%.63s", name);
-        return true;
+    if (text) {
+        char *whole = with_lists(text, name);
+        const bool good = whole ? bench_suite_parse(whole, file, suite, reason)
+                                : bench_explain(reason, BENCH_REASON_TEXT, "memory is short");
+        free(whole);
+        if (good)
+            snprintf(suite->name, sizeof suite->name, "%.63s", name);
+        return good;
     }
-    if (text)
-        return false;
     const char *names[MAX_SUITES];
     size_t count = 0;
     while (count < MAX_SUITES && (names[count] = bench_suite_name(count)))

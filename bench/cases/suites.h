@@ -2,7 +2,8 @@
 /*
  * bench/cases/suites.h: named lists of cases. A suite is a text file: a case a line; `#` begins a comment; the first
  * comment line is the suite's title; `* 4` after a case, behind a blank, says how often the network has that layer.
- * Values may be lists and ranges (bench/cases/list.h), for a case each.
+ * Values may be lists and ranges (bench/cases/list.h), for a case each. Cases that operators' own files have under the
+ * suite's name (bench/cases/op_lists.h) come behind.
  */
 #ifndef BENCH_CASES_SUITES_H
 #define BENCH_CASES_SUITES_H
@@ -13,7 +14,7 @@
 /* The index-th suite that is compiled in; NULL past the end. */
 const char *bench_suite_name(size_t index);
 
-/* Its text; NULL: there is none. */
+/* Its file's text, without what operators' own files add to it (cases/op_lists.h); NULL: there is none. */
 const char *bench_suite_text(const char *name);
 
 /* One that is compiled in. False: reason says which name is the nearest. */

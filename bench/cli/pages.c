@@ -3,13 +3,19 @@
 #include "cli/pages.h"
 
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include <husk/plan.h>
+
 #include "cases/op.h"
+#include "cases/op_lists.h"
 #include "cases/ops.h"
 #include "cli/completions.h"
 #include "cli/table.h"
 #include "common/text.h"
+
+#define OPERATOR_TEXT 600 // bytes a line of keys may take
 
 // A hyphen that is to be typed is \-; a line must not begin with a dot or an apostrophe.
 static void put_text(FILE *file, const char *text)
@@ -64,32 +70,63 @@ static void put_description(FILE *file)
     }
 }
 
-// "gemm  m n k [batch ta ...]": required keys, then the others.
-static void put_operator(FILE *file, const bench_op *op)
+// Keys that many operators share are explained below the table.
+static bool is_shared(const bench_field *field)
 {
-    char line[600];
+    const bench_field *shared;
+    for (size_t i = 0; (shared = bench_common_field(~0u, i)); i++)
+        if (shared == field)
+            return true;
+    return field->choices == bench_flag_choices;
+}
+
+// "kind=max|avg", where there are no more names than these; a wrong one's message lists all of them.
+static void append_key(char line[OPERATOR_TEXT], const bench_field *field)
+{
+    enum { MOST_NAMED = 5 };
+    size_t count = 0;
+    bench_append(line, OPERATOR_TEXT, "%s", field->key);
+    if (field->type != BENCH_FIELD_CHOICE || is_shared(field))
+        return;
+    while (field->choices[count].text)
+        count++;
+    for (size_t i = 0; count <= MOST_NAMED && i < count; i++)
+        if (i == 0 || field->choices[i].value != field->choices[i - 1].value) // else another name of the same
+            bench_append(line, OPERATOR_TEXT, "%s%s", i ? "|" : "=", field->choices[i].text);
+}
+
+// "gemm  m n k [batch ta ...]": required keys, then the others.
+static void write_operator(const bench_op *op, char line[OPERATOR_TEXT])
+{
     const bench_field *field;
-    snprintf(line, sizeof line, "%-16s", op->name);
-    for (size_t i = 0; (field = bench_field_get(op, i)); i++)
-        bench_append(line, sizeof line, "%s%s", field->required ? " " : "", field->required ? field->key : "");
-    bench_append(line, sizeof line, " [");
+    snprintf(line, OPERATOR_TEXT, "%-15s", op->name);
+    for (size_t i = 0; (field = bench_field_get(op, i)); i++) {
+        if (field->required) {
+            bench_append(line, OPERATOR_TEXT, " ");
+            append_key(line, field);
+        }
+    }
+    bench_append(line, OPERATOR_TEXT, " [");
     bool is_first = true;
     for (size_t i = 0; (field = bench_field_get(op, i)); i++) {
         if (field->required)
             continue;
-        bench_append(line, sizeof line, "%s%s", is_first ? "" : " ", field->key);
+        bench_append(line, OPERATOR_TEXT, "%s", is_first ? "" : " ");
+        append_key(line, field);
         is_first = false;
     }
-    bench_append(line, sizeof line, "]");
-    put_text(file, line);
-    fputc('\n', file);
+    bench_append(line, OPERATOR_TEXT, "]");
 }
 
 static void put_cases(FILE *file)
 {
     fputs(".SH CASES\n.nf\n", file);
-    for (int op = 0; op < BENCH_OP_COUNT; op++)
-        put_operator(file, bench_op_get((bench_op_kind)op));
+    for (int op = 0; op < BENCH_OP_COUNT; op++) {
+        char line[OPERATOR_TEXT];
+        write_operator(bench_op_get((bench_op_kind)op), line);
+        put_text(file, line);
+        fputc('\n', file);
+    }
     fputs(
         ".fi\n.PP\nEach key takes a value:\n.BR \"conv c=64 h=56 w=56 k=64 r=3 s=3 pad=1\" .\n"
         "Keys outside the brackets are always wanted; "
@@ -154,12 +191,59 @@ static void put_manual(FILE *file)
     put_lines(file, "EXAMPLES", bench_cli_examples);
 }
 
-// The table of docs/clbench.md.
+// The tables of docs/clbench.md.
 static void put_exit_codes(FILE *file)
 {
     fputs("| exit code | means |\n|---:|---|\n", file);
     for (const bench_cli_line *line = bench_cli_exit_codes; line->name; line++)
         fprintf(file, "| %s | %s |\n", line->name, line->text);
+}
+
+static void put_grammar(FILE *file)
+{
+    fputs("    operator        keys [keys that have a default]\n", file);
+    for (int op = 0; op < BENCH_OP_COUNT; op++) {
+        char line[OPERATOR_TEXT];
+        write_operator(bench_op_get((bench_op_kind)op), line);
+        fprintf(file, "    %s\n", line);
+    }
+}
+
+// The table of docs/operators.md: what the list says, "NAME | cell | cell ...", and the names of the variants.
+static bool put_operators(FILE *file)
+{
+    char *rows = bench_op_lists("operators");
+    if (!rows)
+        return false;
+    fputs("| operator | forward | gradient by data | gradient by parameters | saved for backward | dtypes | "
+          "variants |\n"
+          "|---|---|---|---|---|---|---|\n",
+          file);
+    char *next = rows;
+    for (char *row = rows; *row; row = next) {
+        char name[64];
+        const char *variant;
+        next = row + strcspn(row, "\n");
+        *next++ = '\0';
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(row, " "), row);
+        fprintf(file, "| %s |", row);
+        for (size_t i = 0; (variant = husk_op_variant(name, i)); i++)
+            fprintf(file, "%s `%s`", i ? "," : "", variant);
+        fputs(" |\n", file);
+    }
+    free(rows);
+    return true;
+}
+
+// A list that only tests read: bench/cases/op_lists.h.
+static bool put_list(FILE *file, const char *list)
+{
+    char *lines = bench_op_lists(list);
+    const bool is_there = lines && *lines;
+    if (is_there)
+        fputs(lines, file);
+    free(lines);
+    return is_there;
 }
 
 bool bench_cli_generate(const char *page, FILE *file)
@@ -172,7 +256,11 @@ bool bench_cli_generate(const char *page, FILE *file)
         bench_cli_zsh(file);
     else if (!strcmp(page, "exit-codes"))
         put_exit_codes(file);
+    else if (!strcmp(page, "cases"))
+        put_grammar(file);
+    else if (!strcmp(page, "operators"))
+        return put_operators(file);
     else
-        return false;
+        return put_list(file, page);
     return true;
 }

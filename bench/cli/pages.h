@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* bench/cli/pages.h: the files that are made from the table of bench/cli/table.h and kept in the tree. */
+/* bench/cli/pages.h: what is made from the tables of commands and operators, and kept in the tree. */
 #ifndef BENCH_CLI_PAGES_H
 #define BENCH_CLI_PAGES_H
 
 #include <stdbool.h>
 #include <stdio.h>
 
-/* clbench --generate man|bash|zsh: docs/clbench.1, bench/completions/clbench, bench/completions/_clbench. */
+/*
+ * clbench --generate PAGE: man (docs/clbench.1), bash and zsh (bench/completions), exit-codes and cases (tables of
+ * docs/clbench.md), operators (that of docs/operators.md), and each list of cases/op_lists.h, for tests.
+ */
 #define BENCH_GENERATE_ARGUMENT "--generate"
 
 /* False: there is no such page. */

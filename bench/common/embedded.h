@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* bench/common/embedded.h: the suites, kernels and schema that are compiled in; bench/embed.cmake writes the table. */
+/* bench/common/embedded.h: suites, lists, kernels and schema, compiled in; bench/embed.cmake writes the table. */
 #ifndef BENCH_COMMON_EMBEDDED_H
 #define BENCH_COMMON_EMBEDDED_H
 

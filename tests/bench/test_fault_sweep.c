@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "cases/data.h"
+#include "cases/op_lists.h"
 #include "cases/ops.h"
 #include "cases/parse.h"
 #include "support/environment.h"
@@ -250,8 +251,8 @@ static void sweep_cold(subject *s, int number_of_case)
     }
 }
 
-// ---- the cases: of tests/tools/oclgrind_cases.txt the first that each operator, direction and variant computes; spare
-// ones, for variants that none of those computes, are every case of both lists by every variant ----
+// ---- the cases: of the list memory the first that each operator, direction and variant computes; spare ones, for
+// variants that none of those computes, are every case of memory and races by every variant ----
 
 enum { MOST_CASES = 6000, TEXT = BENCH_CASE_TEXT + 80 };
 static char cases[MOST_CASES][TEXT]; // "CASE --variant NAME"
@@ -339,17 +340,17 @@ static void add_line(char *line, bool spare)
             add_case(&c, line, name, spare);
 }
 
-static void list_cases(const char *path, bool spare)
+static void list_cases(const char *list, bool spare)
 {
-    FILE *file = fopen(path, "r");
-    if (!file)
-        stop(path, "cannot be read");
-    for (char line[TEXT]; fgets(line, sizeof line, file);) {
-        line[strcspn(line, "\n")] = 0;
-        if (line[0] && line[0] != '#')
-            add_line(line, spare);
+    char *lines = bench_op_lists(list), *next;
+    if (!lines || !*lines)
+        stop(list, "no operator has cases for it");
+    for (char *line = lines; *line; line = next) {
+        next = line + strcspn(line, "\n");
+        *next++ = 0;
+        add_line(line, spare);
     }
-    fclose(file);
+    free(lines);
 }
 
 // What a matrix engine computes alone.
@@ -480,9 +481,9 @@ int main(void)
 {
     Suite *suite = suite_create("fault_sweep");
     TCase *tests = tcase_create("fault_sweep");
-    list_cases(HUSK_TESTS_DIR "/tools/oclgrind_cases.txt", false);
-    list_cases(HUSK_TESTS_DIR "/tools/oclgrind_cases.txt", true);
-    list_cases(HUSK_TESTS_DIR "/tools/oclgrind_races.txt", true);
+    list_cases("memory", false);
+    list_cases("memory", true);
+    list_cases("races", true);
     // Thousands of contexts build the same programs, for which PoCL's own cache is the fastest; Husk's is on in
     // tests/runtime/test_fault.c.
     setenv("HUSK_CACHE", "0", 1);

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "cases/op_lists.h"
 #include "cases/ops.h"
 #include "cases/parse.h"
 #include "support/environment.h"
@@ -22,102 +23,53 @@
 #error "HUSK_CLBENCH is the path of clbench; bench/CMakeLists.txt defines it"
 #endif
 
-// The first `right` of a file becomes `wrong`; rows whose kernels share a file share its store.
+// Lines of the list writes: "OPERATOR | VARIANT | CASE | FILE | RIGHT | WRONG". The first RIGHT of a kernel's file
+// becomes WRONG; rows whose kernels share a file share its store, and end with the file.
 typedef struct planted {
-    const char *op, *variant, *line, *file, *right, *wrong;
+    char *op, *variant, *line, *file, *right, *wrong;
 } planted;
 
-static const planted plants[] = {
-    {"activation", "grid", "activation count=1001", "lib/map_grid.clh", "store_one(y, at, r)",
-     "store_one(y, at + 1, r)"},
-    {"activation_backward", "grid", "activation count=1001 dir=bwd", "lib/map_grid.clh", NULL, NULL},
-    {"unary", "grid", "unary count=1001", "lib/map_grid.clh", NULL, NULL},
-    {"unary_backward", "grid", "unary count=1001 dir=bwd", "lib/map_grid.clh", NULL, NULL},
-    {"binary", "grid", "binary rows=3 columns=11", "lib/map_grid.clh", NULL, NULL},
-    {"binary_backward", "grid", "binary rows=3 columns=11 op=multiply b=row dir=bwd", "lib/sum_grid.clh",
-     "store_one(y, at, flags", "store_one(y, at + 1, flags"},
-    {"where", "grid", "where rows=3 columns=11", "lib/map_grid.clh", NULL, NULL},
-    {"where_backward", "grid", "where rows=3 columns=11 dir=bwd", "lib/map_grid.clh", NULL, NULL},
-    {"dropout", "grid", "dropout count=1001", "lib/dropout_grid.clh", "store_one(y, y_at, r)",
-     "store_one(y, y_at + 1, r)"},
-    {"dropout_backward", "grid", "dropout count=1001 dir=bwd", "lib/dropout_grid.clh", NULL, NULL},
-    {"embedding", "grid", "embedding lookups=5 rows=7 columns=13", "lookup/embedding_grid.cl",
-     "lookup.at[1] + c * y_column, value", "lookup.at[1] + 1 + c * y_column, value"},
-    {"embedding_backward", "grid", "embedding lookups=5 rows=7 columns=13 dir=bwd", "lookup/embedding_backward_grid.cl",
-     "store_one(to, c * dtable_column,", "store_one(to, 1 + c * dtable_column,"},
-    {"rotary", "grid", "rotary heads=3 length=5 d=6", "lib/rotary_grid.clh", "store_one(y, y_other, is",
-     "store_one(y, y_other + 1, is"},
-    {"rotary_backward", "grid", "rotary heads=3 length=5 d=6 dir=bwd", "lib/rotary_grid.clh", NULL, NULL},
-    {"one_hot", "grid", "one_hot labels=5 classes=13", "lookup/one_hot_grid.cl", "label.at[1] + c * y_class, wanted",
-     "label.at[1] + 1 + c * y_class, wanted"},
-    {"softmax", "workgroup", "softmax outer=5 axis=33", "softmax/workgroup.cl", "store_one(y, a * y_stride,",
-     "store_one(y, 1 + a * y_stride,"},
-    {"softmax_backward", "columns", "softmax outer=3 axis=5 inner=7 dir=bwd", "softmax/backward_columns.cl",
-     "store_vf_part(g, to, n)", "store_vf_part(g, to + 1, n)"},
-    {"attention", "workgroup", "attention heads=2 length=13 d=20", "attention/workgroup.cl", "store_one(y, at, output",
-     "store_one(y, at + 1, output"},
-    {"attention_backward", "workgroup", "attention heads=2 length=13 d=20 dir=bwd", "attention/backward_workgroup.cl",
-     "store_one(to, row * to_row + at, adds", "store_one(to, row * to_row + at + 1, adds"},
-    {"pool", "direct", "pool c=3 h=9 w=9 r=2 s=2", "pool/direct.cl", "store_one(y, 0, best)", "store_one(y, 1, best)"},
-    {"pool_backward", "direct", "pool c=3 h=9 w=9 r=2 s=2 dir=bwd", "pool/backward_direct.cl", "store_one(dx, at, acc",
-     "store_one(dx, at + 1, acc"},
-    {"gemm", "tiled", "gemm m=13 n=17 k=19", "gemm/tiled.cl", "store_either(to, activate(value,",
-     "store_either(to + c_units, activate(value,"},
-    {"gemm_backward", "grid", "gemm m=13 n=17 k=19 bias=1 act=relu dir=bwd", "gemm/backward_grid.cl",
-     "store_either(bias, adds", "store_either(bias + units, adds"},
-    {"conv", "tiled", "conv c=5 h=9 w=7 k=11 r=3 s=3 pad=1", "conv/tiled.cl",
-     "store_either(y + filter * y_stride_c, activate", "store_either(y + y_units + filter * y_stride_c, activate"},
-    {"conv_backward_data", "tiled", "conv c=5 h=9 w=7 k=11 r=3 s=3 pad=1 dir=bwd_data", "conv/backward_data_tiled.cl",
-     "store_either(dx + channel * x_stride_c, value", "store_either(dx + units + channel * x_stride_c, value"},
-    {"conv_backward_weights", "tiled", "conv c=5 h=9 w=7 k=11 r=3 s=3 pad=1 dir=bwd_weight",
-     "conv/backward_weights_tiled.cl", "store_either(to, value, w_units)",
-     "store_either(to + w_units, value, w_units)"},
-    {"rnn", "tile", "rnn cell=lstm t=3 b=2 input=7 hidden=11", "rnn/tile.cl", "y_base[y_offset + time",
-     "y_base[1 + y_offset + time"},
-    {"rnn_backward", "tile", "rnn cell=lstm t=3 b=2 input=7 hidden=11 state=1 dir=bwd", "rnn/backward_tile.cl",
-     "store_one(dh0, 0, adds", "store_one(dh0, 1, adds"},
-    {"reduce", "rows", "reduce outer=5 axis=33", "lib/reduction.clh", "store_one((__global data_t *)y, at,",
-     "store_one((__global data_t *)y, at + 1,"},
-    {"reduce_backward", "grid", "reduce outer=5 axis=33 dir=bwd", "reduce/backward_grid.cl", "store_one(dx, place, acc",
-     "store_one(dx, place + 1, acc"},
-    {"copy", "grid", "copy rows=5 columns=13", "layout/copy_grid.cl",
-     "y_base[y_offset + all.at[1]] =", "y_base[y_offset + 1 + all.at[1]] ="},
-    {"quantize", "grid", "quantize rows=5 columns=13", "quantized/quantize_grid.cl",
-     "y_base[y_offset + all.at[0]] =", "y_base[y_offset + 1 + all.at[0]] ="},
-    {"dequantize", "grid", "dequantize rows=5 columns=13", "quantized/dequantize_grid.cl",
-     "store_one(y_base, y_offset + all.at[0],", "store_one(y_base, y_offset + 1 + all.at[0],"},
-    {"concat", "grid", "concat a=5 b=3 outer=9 inner=3", "lib/concat.clh", "*to = *from;", "to[1] = *from;"},
-    {"concat_backward", "grid", "concat a=5 b=3 outer=9 inner=3 dir=bwd", "lib/concat.clh", NULL, NULL},
-    {"quantized_gemm", "tiled", "quantized_gemm m=13 n=17 k=19", "quantized/gemm_tiled.cl", "c_base, to + row",
-     "c_base, to + 1 + row"},
-    {"pad", "grid", "pad h=7 w=5 outer=3 mode=reflect", "layout/pad_grid.cl", "y_base[y] =", "y_base[y + 1] ="},
-    {"pad_backward", "grid", "pad h=7 w=5 outer=3 mode=reflect dir=bwd", "layout/pad_backward_grid.cl",
-     "store_one(x_base, x,", "store_one(x_base, x + 1,"},
-    {"quantized_conv", "grid", "quantized_conv c=5 h=9 w=7 k=11 r=3 s=3 pad=1", "quantized/conv_grid.cl",
-     "y_base, y_offset + n", "y_base, y_offset + 1 + n"},
-    {"norm", "workgroup", "norm n=5 c=33", "norm/workgroup.cl", "y_offset + start.y, ELEMENT(y), v)",
-     "y_offset + start.y, 1 + ELEMENT(y), v)"},
-    {"norm_backward", "workgroup", "norm n=5 c=33 dir=bwd", "norm/backward_workgroup.cl",
-     "store_one(dx, ELEMENT(z), v)", "store_one(dx, 1 + ELEMENT(z), v)"},
-    {"loss", "workgroup", "loss n=5 c=33 reduction=none", "loss/workgroup.cl", "column * loss_step, v); \\",
-     "column * loss_step + 1, v); \\"},
-    {"loss_backward", "workgroup", "loss n=5 c=33 dir=bwd", "loss/backward_workgroup.cl",
-     "store_one(dx, c * o.dx_class, r); \\", "store_one(dx, 1 + c * o.dx_class, r); \\"},
-    {"optimizer", "grid", "optimizer count=1001", "optimizer/grid.cl",
-     "w_base[w_offset + i] =", "w_base[w_offset + i + 1] ="},
-    {"grad_norm", "grid", "grad_norm count=1001 tensors=3", "lib/grad_norm.clh", "*norm = made", "norm[1] = made"},
-    {"grad_scale", "grid", "grad_scale count=1001 tensors=3 clips=1", "optimizer/grad_scale_grid.cl",
-     "store_one(own.p, i, y)", "store_one(own.p, i + 1, y)"},
-};
+enum { MOST_PLANTS = 100 };
+static planted plants[MOST_PLANTS];
+static size_t plant_count;
+static char *writes;
 
-enum { PLANTS = sizeof plants / sizeof *plants };
+// Cuts " | " off behind a column; what follows it, NULL past the last.
+static char *cut_column(char *column)
+{
+    char *bar = column ? strstr(column, " | ") : NULL;
+    if (!bar)
+        return NULL;
+    *bar = '\0';
+    return bar + 3;
+}
+
+static void read_plants(void)
+{
+    writes = bench_op_lists("writes");
+    ck_assert_ptr_nonnull(writes);
+    char *next;
+    for (char *line = writes; *line; line = next) {
+        ck_assert_uint_lt(plant_count, MOST_PLANTS);
+        next = line + strcspn(line, "\n");
+        *next++ = '\0';
+        planted *p = &plants[plant_count++];
+        char **const columns[] = {&p->op, &p->variant, &p->line, &p->file, &p->right, &p->wrong};
+        for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
+            *columns[i] = line;
+            line = cut_column(line);
+        }
+        ck_assert_msg(p->file && !p->right == !p->wrong, "[writes]: %s has too few columns", p->op);
+    }
+}
 
 static char folder[] = "/tmp/husk-writes-XXXXXX";
 
 static void setup(void)
 {
+    read_plants();
     test_copy_kernels(folder);
-    for (size_t i = 0; i < PLANTS; i++)
+    for (size_t i = 0; i < plant_count; i++)
         if (plants[i].right)
             test_plant(folder, plants[i].file, plants[i].right, plants[i].wrong);
     test_setenv("HUSK_KERNEL_DIR", folder);
@@ -126,6 +78,7 @@ static void setup(void)
 static void teardown(void)
 {
     test_remove_kernels(folder);
+    free(writes);
 }
 
 START_TEST(every_operator_is_there)
@@ -133,9 +86,9 @@ START_TEST(every_operator_is_there)
     const char *name;
     for (size_t i = 0; (name = husk_op_name(i)); i++) {
         size_t at = 0;
-        while (at < PLANTS && strcmp(plants[at].op, name) != 0)
+        while (at < plant_count && strcmp(plants[at].op, name) != 0)
             at++;
-        ck_assert_msg(at < PLANTS, "%s: no write past its output is planted", name);
+        ck_assert_msg(at < plant_count, "%s: no write past its output is planted", name);
     }
 }
 END_TEST
@@ -158,7 +111,7 @@ START_TEST(each_write_is_found)
     ck_assert(bench_runner_process_start(&husk, "husk", NULL, 1, NULL));
     ck_assert_msg(bench_runner_process_await(&husk, 120), "%s", husk.why);
     int missed = 0;
-    for (size_t i = 0; i < PLANTS; i++) {
+    for (size_t i = 0; i < plant_count; i++) {
         bench_check check = check_of(&husk, &plants[i]);
         const bool is_found = check.state == BENCH_STATE_FAILED && strstr(check.reason, "memory outside a buffer") &&
                               strstr(check.reason, "behind its end");
@@ -169,7 +122,7 @@ START_TEST(each_write_is_found)
         bench_check_free(&check);
     }
     bench_runner_process_stop(&husk);
-    ck_assert_msg(missed == 0, "%d of %d planted writes are not found", missed, (int)PLANTS);
+    ck_assert_msg(missed == 0, "%d of %zu planted writes are not found", missed, plant_count);
 }
 END_TEST
 

@@ -8,8 +8,6 @@ import signal
 import subprocess
 import time
 
-SMOKE = "bench/suites/smoke.txt"
-LISTS = ("tests/tools/oclgrind_races.txt", "tests/tools/oclgrind_cases.txt")
 # What of the default tier tells nothing about the library's code: rules of the house, the reference's own tests,
 # programs outside of the tree, the count of programs that were built.
 NO_JUDGE = re.compile(r"^(structure|ref|consumer|builds|mutation)/")
@@ -34,7 +32,7 @@ class Map:
         rows = re.findall(r"^husk_add_op\((\w+) ([^)]*)\)", self.read("CMakeLists.txt"), re.M)
         self.op_of = {row: names.split()[0] for _, names in rows for row in names.split()}
         self.family_of = {row: family for family, names in rows for row in names.split()}
-        self.cases = [line for line in self.read(SMOKE).splitlines() if re.match(r"[a-z]", line)]
+        self.cases = self.list("smoke")
         self.includes = {}
         for folder in ("cl", "src/ops"):
             for base, _, names in os.walk(os.path.join(root, folder)):
@@ -46,6 +44,18 @@ class Map:
     def read(self, path):
         with open(os.path.join(self.root, path), encoding="utf-8") as file:
             return file.read()
+
+    def list(self, name):
+        """What operators' files bench/cases/FAMILY/NAME.txt have under [name]."""
+        found, op_files = [], {op: re.sub(f"^{self.family_of[op]}_", "", op) for op in self.op_of.values()}
+        for op, stem in op_files.items():
+            is_inside = False
+            for line in self.read(f"bench/cases/{self.family_of[op]}/{stem}.txt").splitlines():
+                if line.startswith("["):
+                    is_inside = name in line.strip("[]").split()
+                elif is_inside and re.match(r"[a-z]", line):
+                    found.append(line)
+        return found
 
     def row_of(self, path):
         """The operator or gradient that a file carries the name of; in a family's folder, without the family's name."""
@@ -92,8 +102,8 @@ class Map:
     def simulated(self, row, stem):
         """The simulator's cases of a row, a stage each; first those with the variant that the file is of."""
         found = []
-        for mode, path in zip(("races", "memory"), LISTS):
-            for line in self.cases_of(row, [line for line in self.read(path).splitlines() if re.match(r"[a-z]", line)]):
+        for mode in ("races", "memory"):
+            for line in self.cases_of(row, self.list(mode)):
                 variant = re.search(r"--variant (\w+)", line)
                 rank = 1 if not variant else 0 if stem.endswith(variant.group(1)) else 2
                 found.append((rank, f"oclgrind:{mode}/{line}"))

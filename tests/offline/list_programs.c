@@ -6,7 +6,7 @@
 // Every variant of every operator, in each configuration of its menu and each dtype that the operator does not refuse,
 // is given the cases that clbench generates and those of its suite smoke, on a device that compiles and computes
 // nothing (stand_in.h), with 32-bit indices and with 64-bit ones. A configuration that ran with none of the cases fails
-// by its name: then a case is missing (bench/cases, or bench/suites/smoke.txt). FOLDER/dtypes.txt has the dtypes.
+// by its name: then a case is missing (bench/cases). FOLDER/dtypes.txt has the dtypes.
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -237,7 +237,7 @@ check_rooms() {
             stem=${row#"${family}_"}
             set -- "src/ops/$family/$stem.c" "tests/ops/$family/test_$row.c"
             [ "$row" != "$op" ] || set -- "$@" "include/husk/ops/$op.h" "src/ref/$family/$stem.c" \
-                "bench/cases/$family/$stem.c"
+                "bench/cases/$family/$stem.c" "bench/cases/$family/$stem.txt"
             for file in "$@"; do
                 [ -f "$file" ] || echo "$lacks $file"
             done
@@ -297,16 +297,57 @@ check_manners() {
     done
 }
 
-# What is in the suite smoke is in the simulator's list, too: every operator in every direction.
+# What lists have of an operator is in its own file, bench/cases/FAMILY/NAME.txt (bench/cases/op_lists.h): its row and
+# those of its gradients, cases, and for each row a write past its output. Every direction that the suite smoke has is
+# in the simulator's list, too.
 check_lists() {
-    for list in bench/suites/smoke.txt tests/tools/oclgrind_races.txt; do
-        [ -f "$list" ] || return 0
-        sed -n 's/^\([a-z_]*\) .*\(dir=[a-z_]*\).*/\1 \2/p; t
-            s/^\([a-z_]*\) .*/\1/p' "$list" | sort -u > "$failures.$(basename "$list")"
+    printf '%s\n' "$rows" | while read -r family op gradients; do
+        file="bench/cases/$family/${op#"${family}_"}.txt"
+        if [ -f "$file" ]; then
+            awk -v op="$op" -v rows="$op $gradients" '
+                function complain(rule) { print FILENAME ":" FNR ": " rule }
+                BEGIN { count = split("operators smoke ragged races memory writes", lists) }
+                /^#/ || !NF { next }
+                /^\[/ {
+                    split("", inside)
+                    heading = $0
+                    gsub(/[][]/, "", heading)
+                    words = split(heading, word, " ")
+                    for (i = 1; i <= words; i++) { inside[word[i]] = 1 }
+                    for (name in inside) {
+                        known = 0
+                        for (i = 1; i <= count; i++) { known += lists[i] == name }
+                        if (!known) { complain("there is no list of the name " name) }
+                    }
+                    next
+                }
+                {
+                    direction = match($0, / dir=[a-z_]+/) ? substr($0, RSTART, RLENGTH) : ""
+                    for (name in inside) {
+                        has[name] = 1
+                        has[name, $1] = 1
+                        has[name, direction, "dir"] = 1
+                        if (!(name ~ /^(operators|writes)$/) && $1 != op) { complain("a case of another operator") }
+                    }
+                    directions[direction] = 1
+                }
+                END {
+                    for (i = 1; i <= count; i++) {
+                        if (!has[lists[i]]) { complain("[" lists[i] "] has nothing of " op) }
+                    }
+                    row_count = split(rows, row, " ")
+                    for (i = 1; i <= row_count; i++) {
+                        if (!has["operators", row[i]]) { complain("[operators] has no row of " row[i]) }
+                        if (!has["writes", row[i]]) { complain("[writes] has nothing of " row[i]) }
+                    }
+                    for (direction in directions) {
+                        if (has["smoke", direction, "dir"] != has["races", direction, "dir"]) {
+                            complain("\"" op direction "\" is not in both [smoke] and [races]")
+                        }
+                    }
+                }' "$file"
+        fi
     done
-    comm -3 "$failures.smoke.txt" "$failures.oclgrind_races.txt" |
-        sed 's|.*|tests/tools/oclgrind_races.txt:1: "&" is not in both this list and bench/suites/smoke.txt|'
-    rm -f "$failures.smoke.txt" "$failures.oclgrind_races.txt"
 }
 
 {

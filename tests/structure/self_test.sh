@@ -34,11 +34,14 @@ build() { # a small house with two operators
         put "tests/ops/$family/test_$op.c" "$source" '#include <husk/husk.h>' "#include \"ref/$family/$stem.h\"" \
             '#include "support/device.h"'
         put "bench/cases/$family/$stem.c" "$source" '#include "cases/op.h"'
+        put "bench/cases/$family/$stem.txt" "$script" '[operators writes]' "$op | x" '[smoke races ragged memory]' \
+            "$op n=1"
     done
     mv cl/conv/conv_tiled.cl cl/conv/tiled.cl
     mv cl/gemm/gemm_tiled.cl cl/gemm/tiled.cl
     put src/ops/conv/small_backward.c "$source" '#include "ops/conv/private.h"'
     put tests/ops/conv/test_conv_small_backward.c "$source" '#include <husk/husk.h>'
+    plant bench/cases/conv/small.txt 'conv_small n=1 dir=bwd' '[operators writes]' 'conv_small_backward | x'
     put cl/conv/small_backward_tiled.cl "$source" '#include "lib/dtype.clh"'
     put src/ops/shared/rows.c "$source" '#include "ops/shared/rows.h"'
     put cl/runtime/probe.cl "$source"
@@ -83,8 +86,10 @@ expect() { # expect WORDS: the check fails and says them
     build
 }
 
-plant() { # plant FILE LINE: one line more
-    printf '%s\n' "$2" >> "$1"
+plant() { # plant FILE LINE...: lines more
+    file=$1
+    shift
+    printf '%s\n' "$@" >> "$file"
 }
 
 build
@@ -175,13 +180,21 @@ plant src/ops/conv/conv.c '#include <clblast_c.h>';           expect 'CLBlast ha
 plant src/select/op.c '#include <xxhash.h>';                  expect 'hashes come from base/hash.h'
 plant src/base/text.c '#include <jansson.h>';                 expect 'do not need this'
 
-plant CMakeLists.txt 'husk_add_op(pool pool)';                expect '(pool pool) lacks src/ops/pool/pool.c' 6
+plant CMakeLists.txt 'husk_add_op(pool pool)';                expect '(pool pool) lacks src/ops/pool/pool.c' 7
 plant CMakeLists.txt 'husk_add_op(conv conv_wide conv_wide_backward)'
-expect '(conv conv_wide) lacks src/ops/conv/wide_backward.c' 9
+expect '(conv conv_wide) lacks src/ops/conv/wide_backward.c' 10
 rm tests/ops/gemm/test_gemm.c;                                expect 'lacks tests/ops/gemm/test_gemm.c'
 rm tests/ops/conv/test_conv_small_backward.c;                 expect 'lacks tests/ops/conv/test_conv_small_backward.c'
 rm cl/gemm/tiled.cl;                                          expect 'lacks a kernel of gemm'
 rm cl/conv/small_backward_tiled.cl;                           expect 'lacks a kernel of conv_small_backward'
+rm bench/cases/gemm/gemm.txt;                                 expect 'lacks bench/cases/gemm/gemm.txt'
+lists=bench/cases/conv/small.txt
+sed -i s/ragged// $lists;                                     expect '[ragged] has nothing of conv_small'
+sed -i s/memory/memroy/ $lists; expect 'small.txt:4: there is no list of the name memroy' 2
+sed -i s/writes// $lists;                                     expect '[writes] has nothing of conv_small_backward' 3
+sed -i '$d' $lists;                                           expect '[operators] has no row of conv_small_backward' 2
+plant $lists '[smoke]' 'conv_small n=1 dir=fwd_bwd';          expect '"conv_small dir=fwd_bwd" is not in both'
+plant $lists '[memory]' 'conv n=1';                           expect 'small.txt:10: a case of another operator'
 put include/husk/ops/pool.h "$header";                        expect 'pool.h:1: no operator of this name'
 put cl/convolve/fast.cl "$source";                            expect 'cl/convolve/fast.cl:1: the folder is no family'
 put src/ops/convolve/fast.c "$source"; expect 'src/ops/convolve/fast.c:1: the folder is no family'

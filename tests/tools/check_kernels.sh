@@ -1,13 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# check_kernels.sh run CL LIST CLBENCH CASES   every kernel that the folder CL has is enqueued at least once while
-#                                              CLBENCH verifies CASES, a suite's file; LIST is the library made of
-#                                              list_kernels.c
+# check_kernels.sh run CL LIST CLBENCH SUITE   every kernel that the folder CL has is enqueued at least once while
+#                                              CLBENCH verifies SUITE; LIST is the library made of list_kernels.c
 # check_kernels.sh count CL TIMES FILE...      the FILEs, a line for each kernel and each case that enqueued it, have
 #                                              every kernel at least TIMES times
 #
-# A kernel that nothing runs is a kernel that nobody has checked: give the suite smoke (bench/suites/smoke.txt) a case
-# that takes it, and the simulator's lists (tests/tools/oclgrind_*.txt).
+# A kernel that nothing runs is a kernel that nobody has checked: give the operator's file, bench/cases/FAMILY/NAME.txt,
+# a case that takes it under [smoke], and under the simulator's [races] and [memory].
 set -eu
 LC_ALL=C
 export LC_ALL
@@ -37,7 +36,7 @@ case "$mode" in
 run)
     : > "$work/ran"
     preload="$3:${LD_PRELOAD:-}"
-    HUSK_TEST_KERNELS=$work/ran LD_PRELOAD=$preload "$4" verify --file "$5" --quiet > "$work/out" 2>&1 || {
+    HUSK_TEST_KERNELS=$work/ran LD_PRELOAD=$preload "$4" verify --suite "$5" --quiet > "$work/out" 2>&1 || {
         cat "$work/out"
         exit 1
     }

@@ -1,19 +1,19 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# check_same_bits.sh CLBENCH CASES: every variant gives the same bits with one thread and with two, and in two processes
-# that compute at the same time and so disturb each other. CASES is a suite's file.
+# check_same_bits.sh CLBENCH SUITE: every variant gives the same bits with one thread and with two, and in two processes
+# that compute at the same time and so disturb each other.
 #
 # The device says that it has one compute unit in all of them, so that it is the same computation that is compared.
 set -eu
 clbench=$1
-cases=$2
+suite=$2
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export HUSK_LIMITS="compute_units=1"
 
 digests() { # digests NAME THREADS
     POCL_MAX_PTHREAD_COUNT=$2 POCL_CPU_MAX_CU_COUNT=$2 \
-        "$clbench" verify --file "$cases" --digests "$work/$1" --quiet > "$work/$1.out" 2>&1
+        "$clbench" verify --suite "$suite" --digests "$work/$1" --quiet > "$work/$1.out" 2>&1
 }
 
 fail() {
