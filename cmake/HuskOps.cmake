@@ -7,7 +7,8 @@
 #     include/husk/ops/NAME.h      src/ops/FAMILY/STEM.c, with husk__op_NAME      src/ref/FAMILY/STEM.c
 #     cl/FAMILY/STEM_*.cl          tests/ops/FAMILY/test_NAME.c                   bench/cases/FAMILY/STEM.c
 # Its gradients, NAME_backward, NAME_backward_data and so on, are operators of the same header, with variants and a name
-# of their own. All files of a family are compiled, embedded, tested and benched.
+# of their own. A gradient that is forward's own loops the other way round may do without files of its own: then its
+# row, its kernels and its tests stand in forward's. All files of a family are compiled, embedded, tested and benched.
 
 set(HUSK_FAMILIES "")
 set(HUSK_OPS "")
@@ -25,14 +26,25 @@ endfunction()
 macro(husk_add_op family name)
     foreach(husk_row ${name} ${ARGN})
         husk_op_stem(${family} ${husk_row} husk_stem)
+        if(husk_row STREQUAL "${name}")
+            set(husk_own_stem "${husk_stem}")
+        endif()
         if(NOT husk_row STREQUAL "${name}" AND NOT husk_row MATCHES "^${name}_backward")
             message(FATAL_ERROR "husk_add_op(${family} ${name} ${husk_row}): a gradient is called ${name}_backward...")
         endif()
         if(NOT EXISTS "${PROJECT_SOURCE_DIR}/src/ops/${family}/${husk_stem}.c")
-            message(FATAL_ERROR "husk_add_op(${family} ${name}): src/ops/${family}/${husk_stem}.c is missing")
+            set(husk_missing "${husk_stem}")
+            set(husk_stem "${husk_own_stem}")
+            set(husk_text "")
+            if(EXISTS "${PROJECT_SOURCE_DIR}/src/ops/${family}/${husk_stem}.c")
+                file(READ "${PROJECT_SOURCE_DIR}/src/ops/${family}/${husk_stem}.c" husk_text)
+            endif()
+            if(NOT husk_text MATCHES "husk__op_${husk_row} = ")
+                message(FATAL_ERROR "husk_add_op(${family} ${name}): src/ops/${family}/${husk_missing}.c is missing")
+            endif()
         endif()
         list(APPEND HUSK_OP_ROWS ${husk_row})
-        if(husk_row STREQUAL "${family}")
+        if("${family}/${husk_stem}" STREQUAL "${family}/${family}")
             set(husk_stem "")
         endif()
         list(APPEND HUSK_OP_PREFIXES "${family}/${husk_stem}")

@@ -103,7 +103,10 @@ void husk__class_size(husk__text *text, const char *name, int64_t size);
 /* Every operator, made by CMake from the husk_add_op lines; ends with NULL. */
 extern const husk__op *const husk__ops[];
 
-/* What the names of the kernel files of each begin with: "conv/", "conv/backward_data", "elementwise/unary". */
+/*
+ * What the names of the kernel files of each begin with: "conv/", "conv/backward_data", "elementwise/unary". Gradients
+ * that share forward's files have forward's.
+ */
 extern const char *const husk__op_kernels[];
 
 /* The operator of this name, or NULL. */

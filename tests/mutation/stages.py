@@ -41,6 +41,9 @@ class Map:
                     if re.search(r"\.(cl|clh|c|h)$", name):
                         self.includes[path] = re.findall(r'#include "([^"]*)"', self.read(path))
 
+        # Other gradients share the files of the operator that they belong to.
+        self.with_files = {self.row_of(path) for path in self.includes}
+
     def read(self, path):
         with open(os.path.join(self.root, path), encoding="utf-8") as file:
             return file.read()
@@ -73,7 +76,7 @@ class Map:
         """Those that the file is a part of, by its name or by who includes it; those with few cases first."""
         own = self.row_of(path)
         if own and not path.startswith(("cl/lib/", "cl/runtime/", "src/runtime/", "src/select/")):
-            return [own]
+            return [own] + [row for row, op in self.op_of.items() if op == own != row and row not in self.with_files]
         found, waiting = set(), [re.sub(r"^(cl|src)/", "", re.sub(r"\.c$", ".h", path))]
         seen = set(waiting)
         while waiting:

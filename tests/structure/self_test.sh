@@ -187,6 +187,9 @@ rm tests/ops/gemm/test_gemm.c;                                expect 'lacks test
 rm tests/ops/conv/test_conv_small_backward.c;                 expect 'lacks tests/ops/conv/test_conv_small_backward.c'
 rm cl/gemm/tiled.cl;                                          expect 'lacks a kernel of gemm'
 rm cl/conv/small_backward_tiled.cl;                           expect 'lacks a kernel of conv_small_backward'
+rm src/ops/conv/small_backward.c cl/conv/small_backward_tiled.cl tests/ops/conv/test_conv_small_backward.c
+plant src/ops/conv/small.c 'const husk__op husk__op_conv_small_backward = {'
+expect 'or a test of it in test_conv_small.c'
 rm bench/cases/gemm/gemm.txt;                                 expect 'lacks bench/cases/gemm/gemm.txt'
 lists=bench/cases/conv/small.txt
 sed -i s/ragged// $lists;                                     expect '[ragged] has nothing of conv_small'
