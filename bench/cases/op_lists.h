@@ -8,6 +8,7 @@
  *   ragged      cases of the suite ragged: each size is 1 or no multiple of 4; every variant computes one
  *   races       cases for the simulator (tests/tools/check_oclgrind.sh), which may name one: "CASE --variant NAME"
  *   memory      the same, smaller; races and memory meet every kernel three times
+ *   zeros       what 0 means in members of the params struct (tests/train/test_zeros.c)
  *   writes      for each row a store that is moved past the output's end (tests/bench/test_planted_writes.c)
  */
 #ifndef BENCH_CASES_OP_LISTS_H

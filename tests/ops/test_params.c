@@ -2,13 +2,15 @@
 // ctest: tiers=default timeout=60
 // Every call that takes a params struct refuses one whose size is not this version's: one that nobody has made (0), an
 // older and a newer one. It says so before it looks at any tensor, names the argument and what sets the size, and
-// enqueues nothing. include/husk/ops is read for calls that are not in the list.
+// enqueues nothing. The list of calls is made from include/husk/ops (cmake/ParamsCalls.cmake), which is read again for
+// calls that are not in it.
 #include <ctype.h>
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "params_calls.h"
 #include "support/support.h"
 
 static husk_queue *queue;
@@ -27,130 +29,17 @@ static const husk_rnn_gradients gradients = {.size = sizeof(husk_rnn_gradients)}
         const husk_##type##_params *params = p;   \
         return husk_##name(__VA_ARGS__);          \
     }
-CALL(activation, activation, queue, params, NULL, NULL)
-CALL(activation_backward, activation, queue, params, NULL, NULL, NULL, NULL)
-CALL(attention, attention, queue, params, NULL, NULL, NULL, NULL, NULL, NULL)
-CALL(attention_backward, attention, queue, params, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)
-CALL(binary, binary, queue, params, NULL, NULL, NULL)
-CALL(binary_backward, binary, queue, params, NULL, NULL, NULL, NULL, NULL)
-CALL(concat, concat, queue, params, NULL, 0, NULL)
-CALL(concat_backward, concat, queue, params, NULL, NULL, NULL, 0)
-CALL(conv, conv, queue, params, NULL, NULL, NULL, NULL)
-CALL(conv_output_shape, conv, params, NULL, NULL, shape, error)
-CALL(conv_plan_create, conv, context, params, NULL, NULL, NULL, NULL, &plan, error)
-CALL(conv_backward_data, conv, queue, params, NULL, NULL, NULL)
-CALL(conv_backward_weights, conv, queue, params, NULL, NULL, NULL, NULL)
-CALL(conv_transpose, conv, queue, params, NULL, NULL, NULL, NULL)
-CALL(copy, copy, queue, params, NULL, NULL)
-CALL(dequantize, dequantize, queue, params, NULL, NULL, NULL, NULL)
-CALL(dropout, dropout, queue, params, NULL, NULL)
-CALL(dropout_backward, dropout, queue, params, NULL, NULL)
-CALL(embedding, embedding, queue, params, NULL, NULL, NULL)
-CALL(embedding_backward, embedding, queue, params, NULL, NULL, NULL)
-CALL(gemm, gemm, queue, params, 0, NULL, NULL, NULL, 0, NULL)
-CALL(gemm_plan_create, gemm, context, params, NULL, NULL, NULL, NULL, &plan, error)
-CALL(gemm_backward, gemm, queue, params, 0, NULL, NULL, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL)
-CALL(gemm_backward_plan_create, gemm, context, params, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, &plan,
-     error)
-CALL(grad_norm, grad_norm, queue, params, NULL, 0, NULL, NULL)
-CALL(grad_scale, grad_scale, queue, params, NULL, 0, NULL, NULL)
-CALL(loss, loss, queue, params, NULL, NULL, NULL, NULL, NULL)
-CALL(loss_backward, loss, queue, params, NULL, NULL, NULL, NULL, NULL, NULL)
-CALL(norm, norm, queue, params, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)
-CALL(norm_backward, norm, queue, params, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)
-CALL(one_hot, one_hot, queue, params, NULL, NULL)
-CALL(optimizer, optimizer, queue, params, NULL, NULL, NULL, NULL, NULL)
-CALL(pad, pad, queue, params, NULL, NULL)
-CALL(pad_backward, pad, queue, params, NULL, NULL)
-CALL(pool, pool, queue, params, NULL, NULL, NULL)
-CALL(pool_output_shape, pool, params, NULL, shape, error)
-CALL(pool_backward, pool, queue, params, NULL, NULL, NULL, NULL)
-CALL(quantize, quantize, queue, params, NULL, NULL, NULL, NULL)
-CALL(quantized_conv, quantized_conv, queue, params, NULL, NULL, NULL, NULL, NULL, NULL, NULL)
-CALL(quantized_conv_plan_create, quantized_conv, context, params, NULL, NULL, NULL, NULL, NULL, &plan, error)
-CALL(quantized_gemm, quantized_gemm, queue, params, NULL, NULL, NULL, NULL, NULL, NULL, NULL)
-CALL(quantized_gemm_plan_create, quantized_gemm, context, params, NULL, NULL, NULL, NULL, NULL, &plan, error)
-CALL(reduce, reduce, queue, params, NULL, NULL)
-CALL(reduce_backward, reduce, queue, params, NULL, NULL, NULL, NULL)
-CALL(rnn, rnn, queue, params, &inputs, &outputs)
-CALL(rnn_plan_create, rnn, context, params, &inputs, &outputs, &plan, error)
-CALL(rnn_backward, rnn, queue, params, &inputs, &outputs, &outputs, &gradients)
-CALL(rnn_backward_plan_create, rnn, context, params, &inputs, &outputs, &outputs, &gradients, &plan, error)
-CALL(rotary, rotary, queue, params, NULL, NULL, NULL, NULL, NULL)
-CALL(rotary_backward, rotary, queue, params, NULL, NULL, NULL, NULL, NULL)
-CALL(softmax, softmax, queue, params, NULL, NULL)
-CALL(softmax_backward, softmax, queue, params, NULL, NULL, NULL)
-CALL(unary, unary, queue, params, NULL, NULL)
-CALL(unary_backward, unary, queue, params, NULL, NULL, NULL, NULL)
-CALL(where, where, queue, params, NULL, NULL, NULL, NULL)
-CALL(where_backward, where, queue, params, NULL, NULL, NULL, NULL)
+PARAMS_CALLS(CALL)
 
-#define ROW(name, type)                                                 \
+#define ROW(name, type, ...)                                            \
     {                                                                   \
         "husk_" #name, #type, call_##name, sizeof(husk_##type##_params) \
-    }
+    },
 static const struct {
     const char *name, *type;
     husk_status (*call)(const void *params);
     uint32_t size;
-} calls[] = {
-    ROW(activation, activation),
-    ROW(activation_backward, activation),
-    ROW(attention, attention),
-    ROW(attention_backward, attention),
-    ROW(binary, binary),
-    ROW(binary_backward, binary),
-    ROW(concat, concat),
-    ROW(concat_backward, concat),
-    ROW(conv, conv),
-    ROW(conv_output_shape, conv),
-    ROW(conv_plan_create, conv),
-    ROW(conv_backward_data, conv),
-    ROW(conv_backward_weights, conv),
-    ROW(conv_transpose, conv),
-    ROW(copy, copy),
-    ROW(dequantize, dequantize),
-    ROW(dropout, dropout),
-    ROW(dropout_backward, dropout),
-    ROW(embedding, embedding),
-    ROW(embedding_backward, embedding),
-    ROW(gemm, gemm),
-    ROW(gemm_plan_create, gemm),
-    ROW(gemm_backward, gemm),
-    ROW(gemm_backward_plan_create, gemm),
-    ROW(grad_norm, grad_norm),
-    ROW(grad_scale, grad_scale),
-    ROW(loss, loss),
-    ROW(loss_backward, loss),
-    ROW(norm, norm),
-    ROW(norm_backward, norm),
-    ROW(one_hot, one_hot),
-    ROW(optimizer, optimizer),
-    ROW(pad, pad),
-    ROW(pad_backward, pad),
-    ROW(pool, pool),
-    ROW(pool_output_shape, pool),
-    ROW(pool_backward, pool),
-    ROW(quantize, quantize),
-    ROW(quantized_conv, quantized_conv),
-    ROW(quantized_conv_plan_create, quantized_conv),
-    ROW(quantized_gemm, quantized_gemm),
-    ROW(quantized_gemm_plan_create, quantized_gemm),
-    ROW(reduce, reduce),
-    ROW(reduce_backward, reduce),
-    ROW(rnn, rnn),
-    ROW(rnn_plan_create, rnn),
-    ROW(rnn_backward, rnn),
-    ROW(rnn_backward_plan_create, rnn),
-    ROW(rotary, rotary),
-    ROW(rotary_backward, rotary),
-    ROW(softmax, softmax),
-    ROW(softmax_backward, softmax),
-    ROW(unary, unary),
-    ROW(unary_backward, unary),
-    ROW(where, where),
-    ROW(where_backward, where),
-};
+} calls[] = {PARAMS_CALLS(ROW)};
 enum { CALLS = sizeof calls / sizeof *calls };
 
 static const char *said(husk_status status)

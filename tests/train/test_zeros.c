@@ -3,12 +3,14 @@
 // What 0 means in every member of every params struct (tests/structure/*.abi names them): nothing, no, none or the
 // default, which is 0 too; another number, where 0 is no legal value; or 0, though the default is another number. Of
 // the last kind each is tried: 0 does not give what the default gives.
+#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <husk/train.h>
 
+#include "os/read_file.h"
 #include "support/support.h"
 #include "support/values.h"
 
@@ -304,30 +306,20 @@ static const struct {
 enum { KEPT = sizeof kept / sizeof *kept };
 
 // Members by what 0 means, separated by blanks: what is 0, no or none where nothing is said; and that for which 0 is no
-// legal value. `size`, `variant` and `accumulate` are alike everywhere.
-static const struct {
+// legal value. `size`, `variant` and `accumulate` are alike everywhere. Operators' structs are in their own files.
+typedef struct meaning {
     const char *name, *zero, *illegal;
-} structs[] = {
-    {"husk_activation_params", "activation slope", ""},
-    {"husk_attention_params", "causal dropout seed offset precision", "scale"},
-    {"husk_binary_params", "op", ""},
-    {"husk_concat_params", "axis", ""},
+} meaning;
+
+static const meaning structs[] = {
     {"husk_context_params", "cache cache_directory log log_user precision", "plan_cache_capacity memory_budget units"},
     {"husk_conv_layer", "params no_bias weight bias", "filters window"},
-    {"husk_conv_params", "pad pad_end_extra activation activation_slope precision winograd",
-     "stride dilation groups workspace_limit"},
-    {"husk_copy_params", "", ""},
     {"husk_dataset_params", "numbers classes ids", ""},
     {"husk_dist_params", "communicator log log_user", "silence_ms patience_ms"},
     {"husk_distillation_params", "", "temperature"},
-    {"husk_dropout_params", "p seed offset", ""},
     {"husk_embedding_layer", "params weight", "rows columns"},
-    {"husk_embedding_params", "has_padding padding_index scale_by_frequency", ""},
     {"husk_feed_params", "in_order keep_partial profiling seed channels mean deviation flip shift shards shard",
      "batch slots scale"},
-    {"husk_gemm_params", "transpose_a transpose_b activation activation_slope precision", "workspace_limit"},
-    {"husk_grad_norm_params", "kind max_norm", ""},
-    {"husk_grad_scale_params", "limit divides keeps state", "growth backoff interval"},
     {"husk_graph_options", "loss optimizer clip_norm keep_values check_finite cold clip_value loss_scale unverified",
      "memory_limit bucket_bytes micro_batches"},
     {"husk_graph_params", "dtype seed queue", ""},
@@ -335,38 +327,67 @@ static const struct {
     {"husk_linear_layer", "activation activation_slope no_bias weight bias", "outputs"},
     {"husk_load_params", "mode feed except except_count", ""},
     {"husk_log_params", "mode resume_at", "columns count"},
-    {"husk_loss_params", "kind reduction label_smoothing log_target", ""},
     {"husk_loss_scale_params", "fixed none", "start growth backoff interval"},
     {"husk_metrics_params", "dtype top confusion", "classes rows"},
     {"husk_norm_layer", "params no_scale no_bias", ""},
-    {"husk_norm_params", "kind training", "groups"},
-    {"husk_one_hot_params", "off", ""},
-    {"husk_optimizer_params", "kind rate momentum dampening nesterov centered amsgrad scale skip copy divides skipped",
-     "step"},
-    {"husk_pad_params", "mode value before after", ""},
     {"husk_parallel_params", "mixed check_finite", "part_bytes"},
     {"husk_pipeline_params", "previous previous_count next next_count loss load load_user", "micro_batches"},
     {"husk_plateau_params", "better patience threshold absolute cooldown least_rate", "rate factor"},
-    {"husk_pool_params", "kind pad pad_end_extra global ceil_mode count_pad", "window stride dilation"},
     {"husk_progress_params", "mode stream label done", "total interval columns"},
     {"husk_prune_params", "per_tensor names name_count", "share"},
-    {"husk_quantize_params", "axis", ""},
-    {"husk_quantized_gemm_params", "activation activation_slope", "workspace_limit"},
     {"husk_queue_params", "profiling", ""},
     {"husk_rate_params", "kind rate milestones milestone_count warmup warmup_rate", "factor steps power growth rise"},
-    {"husk_reduce_params", "kind axis_count axes", ""},
     {"husk_rnn_layer", "no_bias weight bias", "params"},
-    {"husk_rnn_params", "cell bidirectional reset precision", "hidden_size layers workspace_limit"},
-    {"husk_rotary_params", "interleaved first_position", "rotary_dimension base"},
     {"husk_safetensors_params", "unverified", ""},
     {"husk_save_params", "weights_only feed tensors tensor_count metadata metadata_count", ""},
-    {"husk_softmax_params", "log", ""},
     {"husk_stopping_params", "better patience min_delta", ""},
     {"husk_tuning_params", "path text", "text_size"},
-    {"husk_unary_params", "op low high exponent", ""},
-    {"husk_where_params", "", ""},
 };
-enum { STRUCTS = sizeof structs / sizeof *structs };
+enum { STRUCTS = sizeof structs / sizeof *structs, MOST_OPERATORS = 100 };
+
+static meaning operators[MOST_OPERATORS]; // [zeros] of bench/cases/FAMILY/NAME.txt: "NAME | ZERO | ILLEGAL"
+static int operator_count;
+static char *texts[MOST_OPERATORS];
+static size_t text_count;
+
+static void read_line(char *line)
+{
+    char *zero = strstr(line, " | "), *illegal = zero ? strstr(zero + 3, " | ") : NULL;
+    ck_assert_msg(illegal != NULL, "[zeros]: %s has too few columns", line);
+    ck_assert_int_lt(operator_count, MOST_OPERATORS);
+    *zero = *illegal = '\0';
+    operators[operator_count++] = (meaning){line, zero + 3, illegal + 3};
+}
+
+static void read_operators(void)
+{
+    glob_t files;
+    ck_assert_int_eq(glob(HUSK_SOURCE_DIR "/bench/cases/*/*.txt", 0, NULL, &files), 0);
+    for (size_t i = 0; i < files.gl_pathc; i++) {
+        ck_assert_uint_lt(text_count, MOST_OPERATORS);
+        char *text = husk__read_file(files.gl_pathv[i], NULL), *next;
+        ck_assert_ptr_nonnull(text);
+        texts[text_count++] = text;
+        bool is_inside = false;
+        for (char *line = text; *line; line = next) {
+            next = line + strcspn(line, "\n");
+            next += *next == '\n' ? (*next = '\0', 1) : 0;
+            if (*line == '[')
+                is_inside = !strcmp(line, "[zeros]");
+            else if (is_inside && *line)
+                read_line(line);
+        }
+    }
+    globfree(&files);
+    ck_assert_int_gt(operator_count, 20);
+}
+
+static void free_operators(void)
+{
+    while (text_count > 0)
+        free(texts[--text_count]);
+    operator_count = 0;
+}
 
 START_TEST(zero_is_not_the_default)
 {
@@ -400,12 +421,15 @@ static void check_member(const char *name, const char *member)
     char whole[160];
     int meanings = 0, tried = 0;
     snprintf(whole, sizeof whole, "%s.%s", name, member);
-    for (int i = 0; i < STRUCTS; i++)
-        if (!strcmp(structs[i].name, name))
-            meanings += count_word(structs[i].zero, member) + count_word(structs[i].illegal, member);
+    for (int i = 0; i < STRUCTS + operator_count; i++) {
+        const meaning *one = i < STRUCTS ? &structs[i] : &operators[i - STRUCTS];
+        if (!strcmp(one->name, name))
+            meanings += count_word(one->zero, member) + count_word(one->illegal, member);
+    }
     for (int i = 0; i < KEPT; i++)
         tried += !strcmp(kept[i].member, whole);
-    ck_assert_msg(meanings + (tried > 0) == 1, "%s: what 0 means is said %d times; say it in this file", whole,
+    ck_assert_msg(meanings + (tried > 0) == 1,
+                  "%s: what 0 means is said %d times; say it in this file, or under [zeros] in the operator's", whole,
                   meanings + (tried > 0));
 }
 
@@ -446,7 +470,7 @@ START_TEST(every_member_is_known)
     found += check_record(HUSK_SOURCE_DIR "/tests/structure/husk.abi");
     found += check_record(HUSK_SOURCE_DIR "/tests/structure/husk_train.abi");
     found += check_record(HUSK_SOURCE_DIR "/tests/structure/husk_dist.abi");
-    ck_assert_int_eq(found, STRUCTS);
+    ck_assert_int_eq(found, STRUCTS + operator_count);
 }
 END_TEST
 
@@ -454,6 +478,7 @@ int main(void)
 {
     Suite *suite = suite_create("zeros");
     TCase *tests = tcase_create("zeros");
+    tcase_add_checked_fixture(tests, read_operators, free_operators);
     tcase_add_loop_test(tests, zero_is_not_the_default, 0, KEPT);
     tcase_add_test(tests, every_member_is_known);
     suite_add_tcase(suite, tests);
