@@ -51,6 +51,7 @@ FAMILIES = {
         "onnx_concat": "name params a b y",
         "onnx_pad": "name params x y",
         "pad": "name params x y dy dx",
+        "resize": "name params x y dy dx",
     },
     "lookup": {
         "embedding": "name params table indices y dy dtable",

@@ -27,7 +27,7 @@ static const struct known_table {
     {"elementwise", "where", 8},
     {"gemm", "gemm", 26}, {"gemm", "gemm_backward", 20},
     {"layout", "concat", 5}, {"layout", "copy", 13}, {"layout", "onnx_concat", 3}, {"layout", "onnx_pad", 8},
-    {"layout", "pad", 19},
+    {"layout", "pad", 19}, {"layout", "resize", 45},
     {"lookup", "embedding", 7}, {"lookup", "one_hot", 5}, {"lookup", "onnx_one_hot", 1},
     {"loss", "loss", 72}, {"loss", "onnx_loss", 12},
     {"norm", "norm", 25}, {"norm", "onnx_norm", 7},

@@ -47,6 +47,8 @@
     GOLDEN_FIELDS(type, params.kind, params.rate, params.factor, params.steps, params.end_rate, params.power, \
                   params.growth, params.start_rate, params.rise, params.warmup, params.warmup_rate),
 #define GOLDEN_REDUCE(type) GOLDEN_FIELDS(type, params.kind, params.axis_count, params.axes),
+#define GOLDEN_RESIZE(type) \
+    GOLDEN_FIELDS(type, params.mode, params.coordinates, params.rounding, params.cubic_coefficient, params.scale),
 #define GOLDEN_RNN(type) \
     GOLDEN_FIELDS(type, params.cell, params.hidden_size, params.layers, params.bidirectional, params.reset),
 #define GOLDEN_ROTARY(type) \

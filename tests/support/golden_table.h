@@ -62,8 +62,9 @@ typedef struct golden_table {
 
 // clang-format off
 #define GOLDEN_KIND(member) \
-    _Generic((member), float: GOLDEN_F32, double: GOLDEN_F64, int32_t: GOLDEN_I32, int32_t *: GOLDEN_I32, \
-             uint32_t: GOLDEN_U32, int64_t: GOLDEN_I64, int64_t *: GOLDEN_I64, uint64_t: GOLDEN_U64, \
+    _Generic((member), float: GOLDEN_F32, float *: GOLDEN_F32, double: GOLDEN_F64, \
+             int32_t: GOLDEN_I32, int32_t *: GOLDEN_I32, uint32_t: GOLDEN_U32, \
+             int64_t: GOLDEN_I64, int64_t *: GOLDEN_I64, uint64_t: GOLDEN_U64, \
              const char *: GOLDEN_TEXT, golden_array: GOLDEN_ARRAY, golden_array *: GOLDEN_ARRAY)
 #define GOLDEN_FIELD(type, member) \
     {#member, offsetof(type, member), sizeof(((type *)0)->member), GOLDEN_KIND(((type *)0)->member)}
