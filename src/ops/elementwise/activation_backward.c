@@ -11,7 +11,7 @@
 #include "ops/elementwise/elementwise.h"
 
 // Kinds that are taken from y: ACT_SIGMOID_Y and ACT_TANH_Y in cl/lib/activation_gradient.clh.
-enum { SIGMOID_Y = 9, TANH_Y = 10 };
+enum { SIGMOID_Y = 100, TANH_Y = 101 };
 
 static husk_status prewarm(husk_queue *queue, const husk__scope *scope);
 

@@ -23,7 +23,7 @@ enum {
 };
 
 // The kernels' ACT_SIGMOID_Y and ACT_TANH_Y of cl/lib/activation_gradient.clh.
-enum { SIGMOID_Y = 9, TANH_Y = 10 };
+enum { SIGMOID_Y = 100, TANH_Y = 101 };
 
 // A call as it is given: the run's arguments, and x and y of which one is read.
 typedef struct call {
