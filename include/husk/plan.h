@@ -22,7 +22,7 @@ HUSK_API void husk_plan_retain(husk_plan *plan);
 HUSK_API void husk_plan_release(husk_plan *plan);
 /** The chosen variant, such as "winograd_4x4". */
 HUSK_API const char *husk_plan_variant(const husk_plan *plan);
-/** The chosen variant's configuration, such as "12x32". */
+/** The chosen variant's configuration, such as "12x2v". */
 HUSK_API const char *husk_plan_configuration(const husk_plan *plan);
 /**
  * Bytes of scratch memory that a run takes from its queue.

@@ -39,10 +39,20 @@ HUSK_BEGIN_DECLS
  *
  * After a failure:
  *
- * - HUSK_INVALID_ARGUMENT, HUSK_UNSUPPORTED, HUSK_OUT_OF_MEMORY: nothing was enqueued, nothing has changed, and every
- *   object is usable. There is one exception, see below.
- * - HUSK_OPENCL: the contents of the queue are undefined. The objects are usable.
+ * - HUSK_INVALID_ARGUMENT, HUSK_UNSUPPORTED, HUSK_OUT_OF_MEMORY, HUSK_OUT_OF_HOST_MEMORY, HUSK_BUILD_FAILED: nothing
+ *   was enqueued, nothing has changed, and every object is usable. There is one exception, see below. When there is
+ *   memory again, make the call again. After HUSK_BUILD_FAILED, leave the choice of the variant to the library, or name
+ *   another one. The text has the compiler's log.
+ * - HUSK_NO_PLATFORM, HUSK_NO_DEVICE: no object was created.
+ * - HUSK_OPENCL: the contents of the queue are undefined. The objects are usable. Some drivers return the same error
+ *   for every later command of the queue: then create another queue.
  * - HUSK_DEVICE_LOST: the context returns HUSK_DEVICE_LOST from now on. Release it and create another.
+ * - HUSK_TIMEOUT: the work goes on, and every object is usable. Wait again, or do something else meanwhile. In
+ *   libhusk_dist a rank is missing, and husk/dist.h says what to do.
+ * - HUSK_IO: a file was not read or written, and every object is usable. The call's description says what
+ *   has become of the file. Remove the cause, such as a full disk, and make the call again.
+ * - HUSK_INTERNAL: a fault of Husk, or memory was written outside of its buffer (husk/guard.h). Do not rely on any
+ *   result of the context. Release its objects, and report the text.
  *
  * The exception: a call may consist of several kernels or parts. If the device refuses a later kernel, or a later part
  * finds no memory, the outputs are undefined. The error text names the refused kernel. The library does not start such

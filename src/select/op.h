@@ -23,7 +23,7 @@
  * read by names: those of an enum, or the fields of a struct that one function fills from them.
  */
 typedef struct husk__configuration {
-    const char *name;    /* "12x32" */
+    const char *name;    /* "12x2v" */
     const char *options; /* "-DTILE_M=12 -DTILE_N=2" */
     int32_t values[8];   /* the same numbers for the host; their meaning is the variant's */
 } husk__configuration;
