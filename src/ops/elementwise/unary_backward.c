@@ -28,7 +28,7 @@ const husk__op husk__op_unary_backward = {
     .name = "unary_backward", HUSK__ELEMENTWISE_OP, .prewarm = prewarm, .write_case = write_case};
 
 // The kernels' kinds that take the gradient from y, beside husk_unary_op's numbers: UNARY_..._Y in cl/lib/unary.clh.
-enum { RECIPROCAL_Y = HUSK_UNARY_POWER + 1, SQRT_Y, RSQRT_Y, EXP_Y, EXPM1_Y };
+enum { RECIPROCAL_Y = 100, SQRT_Y, RSQRT_Y, EXP_Y, EXPM1_Y };
 
 // Which of them, or the operator's own where both are the same; -1: none.
 static int32_t kind_of_y(husk_unary_op op)

@@ -30,7 +30,7 @@ enum {
     FLAG_FINISHES = 64,
     FLAG_ADDS = 128,
     FLAG_COLUMNS = 256,
-    KIND_DIVERGENCE_LOG = 8
+    KIND_DIVERGENCE_LOG = 100 // far behind the operator's own numbers
 };
 
 enum { X, TARGET, LOSS, DX, WEIGHT, POSITIVE_WEIGHT, TENSORS };
