@@ -79,7 +79,10 @@ void husk__case_pad(husk__case *c, const char *key, const int64_t *begin, const 
 
 void husk__case_dtype(husk__case *c, husk_dtype dtype)
 {
-    husk__case_word(c, "dtype", husk_dtype_name(dtype), "f32");
+    if (dtype == HUSK_F32 || dtype == HUSK_F16 || dtype == HUSK_BF16 || dtype == HUSK_F64)
+        husk__case_word(c, "dtype", husk_dtype_name(dtype), "f32");
+    else
+        husk__case_note(c, "%s", husk_dtype_name(dtype));
 }
 
 void husk__case_precision(husk__case *c, husk_precision precision)
@@ -144,6 +147,18 @@ void husk__case_broadcast(husk__case *c, const char *key, const husk_tensor *par
     husk__case_word(c, key, count == 1 ? "scalar" : is_row ? "row" : "column", NULL);
     if (count != 1 && !is_row && !is_column)
         husk__case_note(c, "%s is %s", key, husk__shape_text(part, text));
+}
+
+void husk__case_layout(husk__case *c, const char *x_name, const husk_tensor *x, const char *y_name,
+                       const husk_tensor *y)
+{
+    const bool are_first = husk__tensor_is_packed(x) && husk__tensor_is_packed(y);
+    if (!are_first && husk__tensor_is_channels_last(x) && husk__tensor_is_channels_last(y)) {
+        husk__case_word(c, "layout", "nhwc", NULL);
+        return;
+    }
+    husk__case_tensor(c, x_name, x);
+    husk__case_tensor(c, y_name, y);
 }
 
 void husk__case_note(husk__case *c, const char *format, ...)

@@ -30,7 +30,7 @@ void husk__case_list(husk__case *c, const char *key, const int64_t *values, int 
 void husk__case_pad(husk__case *c, const char *key, const int64_t *begin, const int64_t *end, int count);
 
 /* Keys that several operators share. */
-void husk__case_dtype(husk__case *c, husk_dtype dtype);             /* f32 is usual */
+void husk__case_dtype(husk__case *c, husk_dtype dtype);             /* f32 is usual; notes integers */
 void husk__case_precision(husk__case *c, husk_precision precision); /* highest */
 void husk__case_act(husk__case *c, husk_act act, float slope);      /* none; LEAKY_RELU's slope is 0.01 in cases */
 
@@ -44,6 +44,13 @@ void husk__case_matrix(husk__case *c, const char *name, const char *key, const h
 void husk__case_rows(husk__case *c, const husk_tensor *tensor);
 /* " key=...": what of `whole`'s shape `part` has, which is broadcast to it: full is usual, row, column, scalar. */
 void husk__case_broadcast(husk__case *c, const char *key, const husk_tensor *part, const husk_tensor *whole);
+
+/*
+ * Images, x and what is made of it: " layout=nhwc" where both have their channels last, and not as well first. Strides
+ * that neither layout has are noted.
+ */
+void husk__case_layout(husk__case *c, const char *x_name, const husk_tensor *x, const char *y_name,
+                       const husk_tensor *y);
 
 /* Something that no case can say. */
 void husk__case_note(husk__case *c, const char *format, ...) HUSK__PRINTF(2, 3);

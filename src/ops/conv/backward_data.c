@@ -11,6 +11,12 @@ static const husk__variant *const VARIANTS[] = {
     &husk__conv_backward_data_tiled,  &husk__conv_backward_data_matrix,    NULL,
 };
 
+static void write_case(const void *problem, const void *given, husk__case *c)
+{
+    (void)given;
+    husk__conv_write_case(problem, "bwd_data", false, c);
+}
+
 static husk_status prewarm(husk_queue *queue, const husk__scope *scope);
 
 const husk__op husk__op_conv_backward_data = {
@@ -20,6 +26,7 @@ const husk__op husk__op_conv_backward_data = {
     .describe = husk__conv_describe,
     .prewarm = prewarm,
     .classify = husk__conv_classify,
+    .write_case = write_case,
 };
 
 // The names under which a call's tensors go: forward's input x is the output of both.

@@ -12,6 +12,12 @@ static const husk__variant *const VARIANTS[] = {
     &husk__conv_backward_weights_tiled,  &husk__conv_backward_weights_matrix,    NULL,
 };
 
+static void write_case(const void *problem, const void *given, husk__case *c)
+{
+    (void)given;
+    husk__conv_write_case(problem, "bwd_weight", false, c);
+}
+
 static husk_status prewarm(husk_queue *queue, const husk__scope *scope);
 
 const husk__op husk__op_conv_backward_weights = {
@@ -21,6 +27,7 @@ const husk__op husk__op_conv_backward_weights = {
     .describe = husk__conv_describe,
     .prewarm = prewarm,
     .classify = husk__conv_classify,
+    .write_case = write_case,
 };
 
 static const husk__conv_names NAMES = {"x", "dw", "dbias", "dy", false, HUSK__CONV_W, false, NULL};

@@ -255,6 +255,13 @@ static husk_status prewarm(husk_queue *queue, const husk__scope *scope)
     return status;
 }
 
+static void write_case(const void *untyped, const void *untyped_run, husk__case *c)
+{
+    const husk__conv_problem *problem = untyped;
+    const husk__conv_arguments *given = untyped_run;
+    husk__conv_write_case(problem, "fwd", problem->has_packed_weights || (given && given->w->packed), c);
+}
+
 static const husk__variant *const VARIANTS[] = {
     &husk__conv_amx,
     &husk__conv_implicit_gemm,
@@ -276,4 +283,5 @@ const husk__op husk__op_conv = {
     .describe = husk__conv_describe,
     .prewarm = prewarm,
     .classify = husk__conv_classify,
+    .write_case = write_case,
 };

@@ -94,6 +94,8 @@ extern const husk__op husk__op_conv;
 /* Of the three operators alike: every field of the problem, and the class of its shape. */
 void husk__conv_describe(const void *problem, husk__key *key);
 void husk__conv_classify(const void *problem, husk__text *text);
+/* dir: of the case. is_packed: of a run's weights, or the problem's. */
+void husk__conv_write_case(const husk__conv_problem *problem, const char *dir, bool is_packed, husk__case *c);
 extern const husk__variant husk__conv_implicit_gemm, husk__conv_winograd_2x2, husk__conv_winograd_4x4;
 extern const husk__variant husk__conv_direct_filters, husk__conv_direct_positions;
 extern const husk__variant husk__conv_amx, husk__conv_depthwise;

@@ -16,6 +16,7 @@ const husk__op husk__op_norm_backward = {
     .describe = husk__norm_describe,
     .prewarm = prewarm,
     .classify = husk__norm_classify,
+    .write_case = husk__norm_write_case,
 };
 
 static husk_status check_like_x(const husk_tensor *x, const husk_tensor *tensor, bool is_output, const char *argument,

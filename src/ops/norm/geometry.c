@@ -375,6 +375,63 @@ void husk__norm_workgroup_options(const husk_plan *plan, const husk__norm_lists 
 
 const husk__configuration husk__norm_cpu_menu[1] = {{.name = "1", .options = ""}};
 
+// ---- cases ----
+
+// Images of other than two dimensions of space have as many rows of the last one; rows are all but the last dimensions.
+static void write_shape(const husk__norm_problem *own, husk__case *c)
+{
+    const husk_tensor *x = &own->tensors[HUSK__NORM_X];
+    const int32_t rows = x->rank - own->dimensions; // of LAYER and RMS
+    int64_t n = 1, channels = 1, h = 1;
+    for (int32_t d = 0; d < x->rank && own->dimensions; ++d)
+        *(d < rows ? &n : &channels) *= x->shape[d];
+    husk__case_size(c, "n", own->dimensions ? n : x->shape[0]);
+    husk__case_size(c, "c", own->dimensions ? channels : x->shape[1]);
+    for (int32_t d = 2; d + 1 < x->rank && !own->dimensions; ++d)
+        h *= x->shape[d];
+    if (x->rank > 2 && !own->dimensions) {
+        husk__case_size(c, "h", h);
+        husk__case_size(c, "w", x->shape[x->rank - 1]);
+    }
+}
+
+static void note_gradients(const husk__norm_problem *own, husk__case *c)
+{
+    if (!own->wants_input)
+        husk__case_note(c, "without dx");
+    if (!own->wants_parameters)
+        husk__case_note(c, "without dscale and dbias");
+    if (own->accumulate)
+        husk__case_note(c, "accumulates");
+}
+
+void husk__norm_write_case(const void *untyped, const void *untyped_run, husk__case *c)
+{
+    const husk__norm_problem *own = untyped;
+    const husk__norm_arguments *given = untyped_run;
+    const husk_norm_params usual = husk_norm_defaults(own->kind);
+    const husk_tensor *tensors = own->tensors;
+    husk__case_begin(c, "norm");
+    husk__case_word(c, "kind", husk_norm_kind_name(own->kind), husk_norm_kind_name(HUSK_NORM_LAYER));
+    write_shape(own, c);
+    if (own->kind == HUSK_NORM_GROUP)
+        husk__case_integer(c, "groups", own->groups, 1);
+    husk__case_integer(c, "training", own->kind == HUSK_NORM_BATCH && !own->uses_running, 0);
+    husk__case_layout(c, "x", &tensors[HUSK__NORM_X], own->is_backward ? "dy" : "y", &tensors[HUSK__NORM_Y]);
+    if (own->is_backward)
+        husk__case_word(c, "dir", "bwd", NULL);
+    if (tensors[HUSK__NORM_X].dtype != HUSK_F32) // cases have f32 alone
+        husk__case_note(c, "%s", husk_dtype_name(tensors[HUSK__NORM_X].dtype));
+    if (given && !given->scale)
+        husk__case_note(c, "without scale");
+    if (given && !own->is_backward && !given->bias)
+        husk__case_note(c, "without bias");
+    if (!own->is_backward && own->epsilon != usual.epsilon)
+        husk__case_note(c, "epsilon %g", (double)own->epsilon);
+    if (own->is_backward)
+        note_gradients(own, c);
+}
+
 // ---- shape classes ----
 
 void husk__norm_classify(const void *untyped, husk__text *text)

@@ -17,6 +17,7 @@ const husk__op husk__op_norm = {
     .describe = husk__norm_describe,
     .prewarm = prewarm,
     .classify = husk__norm_classify,
+    .write_case = husk__norm_write_case,
 };
 
 static husk_status check_running(const husk_norm_params *params, const husk__norm_arguments *given,

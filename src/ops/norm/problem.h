@@ -138,5 +138,6 @@ husk__norm_problem husk__norm_resolve(const husk_norm_params *params, const husk
                                       const husk_tensor *z);
 void husk__norm_describe(const void *problem, husk__key *key);
 void husk__norm_classify(const void *problem, husk__text *text);
+void husk__norm_write_case(const void *problem, const void *arguments, husk__case *c);
 
 #endif

@@ -27,6 +27,16 @@ static void classify(const void *untyped, husk__text *text)
     husk__text_format(text, "%s%s", own->accumulates ? " accumulate" : "", own->recomputes ? " anew" : "");
 }
 
+static void write_case(const void *untyped, const void *untyped_run, husk__case *c)
+{
+    const problem *own = untyped;
+    const arguments *given = untyped_run;
+    husk__pool_begin_case(&own->pool, given ? given->dx : NULL, own->pool.has_indices && !own->recomputes, c);
+    husk__case_word(c, "dir", "bwd", NULL);
+    if (own->accumulates)
+        husk__case_note(c, "accumulates");
+}
+
 static husk_status prewarm(husk_queue *queue, const husk__scope *scope);
 
 static const husk__variant *const variants[] = {&husk__pool_backward_planes, &husk__pool_backward_channels,
@@ -39,6 +49,7 @@ const husk__op husk__op_pool_backward = {
     .describe = describe,
     .prewarm = prewarm,
     .classify = classify,
+    .write_case = write_case,
 };
 
 // Where indices do not do, x is read: it has dx's shape.

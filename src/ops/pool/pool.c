@@ -7,6 +7,13 @@
 
 typedef husk__pool_dimension dimension;
 
+static void write_case(const void *untyped, const void *untyped_run, husk__case *c)
+{
+    const husk__pool_problem *own = untyped;
+    const husk__pool_arguments *given = untyped_run;
+    husk__pool_begin_case(own, given ? given->x : NULL, own->has_indices, c);
+}
+
 static husk_status prewarm(husk_queue *queue, const husk__scope *scope);
 
 static const husk__variant *const variants[] = {&husk__pool_planes, &husk__pool_channels, &husk__pool_window,
@@ -19,6 +26,7 @@ const husk__op husk__op_pool = {
     .describe = husk__pool_describe,
     .prewarm = prewarm,
     .classify = husk__pool_classify,
+    .write_case = write_case,
 };
 
 // ---- the public calls ----

@@ -57,6 +57,8 @@ husk__pool_problem husk__pool_resolve(const husk_pool_params *params, const husk
 int64_t husk__pool_outputs(const husk__pool_problem *problem);
 void husk__pool_describe(const void *problem, husk__key *key);
 void husk__pool_classify(const void *problem, husk__text *text);
+/* The case, up to its dir. x: a run's x, or what has its shape, or NULL. */
+void husk__pool_begin_case(const husk__pool_problem *problem, const husk_tensor *x, bool has_indices, husk__case *c);
 
 /* Write why not; false. */
 bool husk__pool_refuse(char reason[HUSK__REASON_CAPACITY], const char *text);
