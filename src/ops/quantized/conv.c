@@ -43,6 +43,56 @@ static void classify(const void *untyped, husk__text *text)
     husk__class_size(text, "k", own->products.k);
 }
 
+// A case has one number for both of its dimensions. A step that is never taken is 1 here.
+static void write_options(const problem *own, husk__case *c)
+{
+    static const char *const names[] = {"depth", "height", "width"};
+    const int64_t *stride = own->stride, *pad = own->pad, *dilation = own->dilation;
+    const bool has_depth = own->x.rank == 5;
+    int64_t most = 0;
+    bool is_plain = !has_depth && pad[1] == pad[2] &&
+                    (stride[1] == stride[2] || own->out[1] == 1 || own->out[2] == 1) &&
+                    (dilation[1] == dilation[2] || own->filter[1] == 1 || own->filter[2] == 1);
+    husk__case_integer(c, "stride", husk__max_i64(stride[1], stride[2]), 1);
+    for (int d = 1; d < 3; ++d)
+        most = husk__max_i64(most, husk__max_i64(pad[d], own->pad_end[d]));
+    husk__case_integer(c, "pad", most, 0);
+    husk__case_integer(c, "dilation", husk__max_i64(dilation[1], dilation[2]), 1);
+    for (int d = 0; d < 3; ++d)
+        is_plain = is_plain && pad[d] == own->pad_end[d];
+    for (int d = has_depth ? 0 : 1; d < 3 && !is_plain; ++d)
+        husk__case_note(c, "%s %lld: filter %lld stride %lld pad %lld:%lld dilation %lld", names[d],
+                        (long long)own->in[d], (long long)own->filter[d], (long long)stride[d], (long long)pad[d],
+                        (long long)own->pad_end[d], (long long)dilation[d]);
+}
+
+static void write_case(const void *untyped, const void *untyped_run, husk__case *c)
+{
+    const problem *own = untyped;
+    const arguments *given = untyped_run;
+    const bool is_packed = own->w_is_packed || (given && given->w->packed);
+    husk__case_begin(c, "quantized_conv");
+    husk__case_integer(c, "n", own->batch, 1);
+    husk__case_size(c, "c", own->x.shape[1]);
+    husk__case_size(c, "h", own->in[1]);
+    husk__case_size(c, "w", own->in[2]);
+    husk__case_size(c, "k", own->w.shape[0]);
+    husk__case_size(c, "r", own->filter[1]);
+    husk__case_size(c, "s", own->filter[2]);
+    write_options(own, c);
+    husk__case_integer(c, "groups", own->groups, 1);
+    husk__case_word(c, "y", husk_dtype_name(own->y.dtype == HUSK_U8 ? HUSK_I8 : own->y.dtype), "f32");
+    husk__case_integer(c, "u8", own->x.dtype == HUSK_U8, 0);
+    husk__case_integer(c, "bias", own->has_bias, 0);
+    husk__case_act(c, (husk_act)own->products.activation, own->products.slope);
+    husk__case_layout(c, "x", &own->x, "y", &own->y);
+    husk__case_integer(c, "packed", is_packed, 0);
+    if (!is_packed)
+        husk__case_tensor(c, "w", &own->w);
+    if (own->y.dtype == HUSK_U8)
+        husk__case_note(c, "y is u8");
+}
+
 static husk_status prewarm(husk_queue *queue, const husk__scope *scope);
 
 static const husk__variant *const variants[] = {&husk__quantized_conv_implicit_gemm, &husk__quantized_conv_depthwise,
@@ -55,6 +105,7 @@ const husk__op husk__op_quantized_conv = {
     .describe = describe,
     .prewarm = prewarm,
     .classify = classify,
+    .write_case = write_case,
 };
 
 // ---- validation and resolution ----

@@ -38,6 +38,40 @@ static void classify(const void *untyped, husk__text *text)
     husk__class_size(text, "k", own->products.k);
 }
 
+// Whether B lies as cases with tb=1 have it, as [n, k].
+static bool is_turned(const husk_tensor *b)
+{
+    const int32_t last = b->rank - 1;
+    return b->shape[last] > 1 && b->strides[last] != 1 && b->strides[last - 1] == 1 &&
+           b->strides[last] == b->shape[last - 1];
+}
+
+static void write_case(const void *untyped, const void *untyped_run, husk__case *c)
+{
+    const problem *own = untyped;
+    const arguments *given = untyped_run;
+    const husk__products *p = &own->products;
+    const bool is_packed = own->b_is_packed || (given && given->b->packed);
+    husk__case_begin(c, "quantized_gemm");
+    husk__case_size(c, "m", p->m);
+    husk__case_size(c, "n", p->n);
+    husk__case_size(c, "k", p->k);
+    husk__case_word(c, "c", husk_dtype_name(own->c.dtype == HUSK_U8 ? HUSK_I8 : own->c.dtype), "f32");
+    husk__case_integer(c, "tb", !is_packed && is_turned(&own->b), 0);
+    husk__case_integer(c, "u8", own->a.dtype == HUSK_U8, 0);
+    husk__case_integer(c, "bias", own->has_bias, 0);
+    husk__case_act(c, (husk_act)p->activation, p->slope);
+    husk__case_integer(c, "packed", is_packed, 0);
+    if (p->groups != 1)
+        husk__case_note(c, "batch of %lld", (long long)p->groups);
+    husk__case_tensor(c, "a", &own->a);
+    if (!is_packed && !is_turned(&own->b))
+        husk__case_tensor(c, "b", &own->b);
+    husk__case_tensor(c, "c", &own->c);
+    if (own->c.dtype == HUSK_U8)
+        husk__case_note(c, "c is u8");
+}
+
 // ---- packed: CPU devices ----
 
 static const husk__products_kernels kernels = {"quantized/gemm_packed.cl", "husk_quantized_gemm_pack",
@@ -135,6 +169,7 @@ const husk__op husk__op_quantized_gemm = {
     .describe = describe,
     .prewarm = prewarm,
     .classify = classify,
+    .write_case = write_case,
 };
 
 // ---- validation ----

@@ -17,6 +17,7 @@ const husk__op husk__op_quantize = {
     .describe = husk__quantize_describe,
     .prewarm = prewarm,
     .classify = husk__quantize_classify,
+    .write_case = husk__quantize_write_case,
 };
 
 husk_status husk_quantize(husk_queue *queue, const husk_quantize_params *params, const husk_tensor *x,

@@ -21,6 +21,7 @@ extern const husk__variant *const husk__quantize_variants[];
 
 void husk__quantize_describe(const void *problem, husk__key *key);
 void husk__quantize_classify(const void *problem, husk__text *text);
+void husk__quantize_write_case(const void *problem, const void *arguments, husk__case *c);
 
 /* Which of the two operators is called. */
 typedef struct husk__quantize_operator {

@@ -58,6 +58,29 @@ void husk__quantize_classify(const void *untyped, husk__text *text)
     husk__class_size(text, "count", count);
 }
 
+void husk__quantize_write_case(const void *untyped, const void *given, husk__case *c)
+{
+    const problem *own = untyped;
+    const husk_tensor *bytes = own->is_back ? &own->x : &own->y;
+    int32_t axis = -1; // of the channels
+    (void)given;
+    for (int32_t d = 0; d < own->x.rank; ++d)
+        axis = own->scale.strides[d] != 0 ? d : axis;
+    husk__case_begin(c, own->is_back ? "dequantize" : "quantize");
+    husk__case_rows(c, &own->y);
+    if (axis >= 0)
+        husk__case_word(c, "per", axis + 1 == own->x.rank ? "column" : "row", NULL);
+    husk__case_integer(c, "u8", bytes->dtype == HUSK_U8, 0);
+    if (axis >= 0 && axis + 1 < own->x.rank && own->x.rank > 2)
+        husk__case_note(c, "per dimension %d of %d", (int)axis, (int)own->x.rank);
+    if (!own->has_zero)
+        husk__case_note(c, "without zero points");
+    if (float_of(own) != HUSK_F32) // cases have f32 alone
+        husk__case_note(c, "%s is %s", own->is_back ? "y" : "x", husk_dtype_name(float_of(own)));
+    husk__case_tensor(c, "x", &own->x);
+    husk__case_tensor(c, "y", &own->y);
+}
+
 // ---- what the variants share ----
 
 typedef struct launch {
