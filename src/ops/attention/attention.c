@@ -160,6 +160,16 @@ static const husk__variant workgroup = {
 
 static husk_status prewarm(husk_queue *queue, const husk__scope *scope);
 
+static void write_case(const void *untyped, const void *untyped_run, husk__case *c)
+{
+    const problem *own = untyped;
+    const arguments *given = untyped_run;
+    husk__attention_begin_case(own, given ? &given->inputs : NULL, c);
+    husk__case_precision(c, own->precision);
+    if (own->log_sum_exp.rank > 0)
+        husk__case_note(c, "with log_sum_exp");
+}
+
 static const husk__variant *const variants[] = {
     &blocks, &husk__attention_ranges, &workgroup, &husk__attention_tiled, &husk__attention_matrix, NULL};
 
@@ -170,6 +180,7 @@ const husk__op husk__op_attention = {
     .describe = husk__attention_describe,
     .prewarm = prewarm,
     .classify = husk__attention_classify,
+    .write_case = write_case,
 };
 
 static husk_status check_outputs(const arguments *given, const husk__scope *scope)

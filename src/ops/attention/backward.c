@@ -48,6 +48,23 @@ static void classify(const void *untyped, husk__text *text)
             husk__text_format(text, " %s", gradient_names[i]);
 }
 
+static void write_case(const void *untyped, const void *untyped_run, husk__case *c)
+{
+    const problem *own = untyped;
+    const arguments *given = untyped_run;
+    husk__attention_begin_case(&own->forward, given ? &given->inputs : NULL, c);
+    husk__case_word(c, "dir", "bwd", NULL);
+    husk__case_tensor(c, "dy", &own->dy);
+    for (int i = 0; i < GRADIENTS; ++i) {
+        if (own->gradient[i].rank > 0)
+            husk__case_tensor(c, gradient_names[i], &own->gradient[i]);
+        else
+            husk__case_note(c, "without %s", gradient_names[i]);
+    }
+    if (own->adds)
+        husk__case_note(c, "accumulates");
+}
+
 // ---- what the two variants share ----
 
 // One of the two passes.
@@ -281,6 +298,7 @@ const husk__op husk__op_attention_backward = {
     .describe = describe,
     .prewarm = prewarm,
     .classify = classify,
+    .write_case = write_case,
 };
 
 static husk_status check_tensors(const arguments *given, const husk__scope *scope)

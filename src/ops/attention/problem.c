@@ -42,6 +42,34 @@ void husk__attention_classify(const void *untyped, husk__text *text)
     husk__class_size(text, "e", own->v.shape[COLUMNS]);
 }
 
+void husk__attention_begin_case(const problem *own, const inputs *given, husk__case *c)
+{
+    static const char *const causal[] = {"none", "top_left", "bottom_right"};
+    const int64_t *q = own->q.shape, *k = own->k.shape, e = own->v.shape[COLUMNS];
+    husk__case_begin(c, "attention");
+    husk__case_integer(c, "n", q[BATCH], 1);
+    husk__case_size(c, "heads", q[HEADS]);
+    husk__case_size(c, "length", q[LENGTH]);
+    husk__case_size(c, "d", q[COLUMNS]);
+    husk__case_integer(c, "kv_heads", k[HEADS], q[HEADS]);
+    husk__case_integer(c, "keys", k[LENGTH], q[LENGTH]);
+    husk__case_integer(c, "e", e, q[COLUMNS]);
+    husk__case_word(c, "causal", causal[own->causal], "none");
+    if (given)
+        husk__case_integer(c, "percent", (int64_t)(100.0 * (double)given->dropout + 0.5), 0);
+    else if (own->drops)
+        husk__case_note(c, "dropout");
+    husk__case_dtype(c, own->q.dtype);
+    if (own->scale != 0.0f)
+        husk__case_note(c, "scale %g", (double)own->scale);
+    if (own->mask_kind != HUSK__ATTENTION_MASK_NONE)
+        husk__case_note(c, own->mask_kind == HUSK__ATTENTION_MASK_ADDED ? "added mask" : "boolean mask");
+    husk__case_tensor(c, "q", &own->q);
+    husk__case_tensor(c, "k", &own->k);
+    husk__case_tensor(c, "v", &own->v);
+    husk__case_tensor(c, "y", &own->y);
+}
+
 // ---- checks ----
 
 static husk_status check_params(const husk_attention_params *params, const husk__scope *scope)

@@ -47,6 +47,9 @@ typedef struct husk__attention_arguments {
 
 void husk__attention_describe(const void *problem, husk__key *key);
 void husk__attention_classify(const void *problem, husk__text *text);
+/* The case up to its dtype, and what it leaves out of the common tensors. inputs: a run's, or NULL. */
+void husk__attention_begin_case(const husk__attention_problem *problem, const husk__attention_inputs *inputs,
+                                husk__case *c);
 
 /* params, q, k, v and mask: everything about them but overlaps. */
 husk_status husk__attention_check(husk_queue *queue, const husk_attention_params *params,

@@ -18,6 +18,7 @@ const husk__op husk__op_rotary_backward = {
     .describe = husk__rotary_describe,
     .prewarm = prewarm,
     .classify = husk__rotary_classify,
+    .write_case = husk__rotary_write_case,
 };
 
 husk_status husk_rotary_backward(husk_queue *queue, const husk_rotary_params *params, const husk_tensor *positions,

@@ -37,6 +37,34 @@ void husk__rotary_classify(const void *untyped, husk__text *text)
     husk__class_size(text, "rows", own->x.shape[BATCH] * own->x.shape[LENGTH]);
 }
 
+void husk__rotary_write_case(const void *untyped, const void *untyped_run, husk__case *c)
+{
+    const problem *own = untyped;
+    const arguments *given = untyped_run;
+    husk__case_begin(c, "rotary");
+    husk__case_integer(c, "n", own->x.shape[BATCH], 1);
+    husk__case_size(c, "heads", own->x.shape[HEADS]);
+    husk__case_size(c, "length", own->x.shape[LENGTH]);
+    husk__case_size(c, "d", own->x.shape[COLUMNS]);
+    husk__case_integer(c, "turned", own->turned, own->x.shape[COLUMNS]);
+    husk__case_integer(c, "interleaved", own->is_interleaved, 0);
+    husk__case_dtype(c, own->x.dtype);
+    if (own->is_gradient)
+        husk__case_word(c, "dir", "bwd", NULL);
+    if (own->positions.rank > 0)
+        husk__case_note(c, "positions of %s", husk_dtype_name(own->positions.dtype));
+    else if (given && given->first_position != 0)
+        husk__case_note(c, "from position %lld", (long long)given->first_position);
+    if (own->cosines.rank > 0)
+        husk__case_note(c, "tables");
+    if (own->is_in_place)
+        husk__case_note(c, "in place");
+    if (own->adds)
+        husk__case_note(c, "accumulates");
+    husk__case_tensor(c, own->is_gradient ? "dy" : "x", &own->x);
+    husk__case_tensor(c, own->is_gradient ? "dx" : "y", &own->y);
+}
+
 // ---- what the two variants share ----
 
 // cl/lib/rotary.clh has the same numbers.

@@ -28,6 +28,7 @@ extern const husk__variant *const husk__rotary_variants[];
 
 void husk__rotary_describe(const void *problem, husk__key *key);
 void husk__rotary_classify(const void *problem, husk__text *text);
+void husk__rotary_write_case(const void *problem, const void *arguments, husk__case *c);
 
 /* Which of the two operators is called. */
 typedef struct husk__rotary_operator {

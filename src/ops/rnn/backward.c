@@ -17,6 +17,26 @@ static void classify(const void *untyped, husk__text *text)
     husk__rnn_classify(&own->forward, text);
 }
 
+static void write_case(const void *untyped, const void *given, husk__case *c)
+{
+    const problem *own = untyped;
+    const bool has_h0 = own->forward.has_h0, has_c0 = own->forward.has_c0;
+    bool wants_weights = false;
+    (void)given;
+    husk__rnn_begin_case(&own->forward, c);
+    husk__case_word(c, "dir", "bwd", NULL);
+    for (int64_t i = 0; i < husk__rnn_weight_count(&own->forward); ++i)
+        wants_weights = wants_weights || own->wanted[i].input || own->wanted[i].hidden;
+    if (!own->has_dx)
+        husk__case_note(c, "without dx");
+    if (!wants_weights)
+        husk__case_note(c, "without the weights' gradients");
+    if ((has_h0 && !own->has_dh0) || (has_c0 && !own->has_dc0))
+        husk__case_note(c, "without the states' gradients");
+    if (own->accumulate)
+        husk__case_note(c, "accumulates");
+}
+
 static husk_status prewarm(husk_queue *queue, const husk__scope *scope);
 
 static const husk__variant *const variants[] = {&husk__rnn_backward_panel, &husk__rnn_backward_tile, NULL};
@@ -28,6 +48,7 @@ const husk__op husk__op_rnn_backward = {
     .describe = husk__rnn_backward_describe,
     .prewarm = prewarm,
     .classify = classify,
+    .write_case = write_case,
 };
 
 // ---- the calls ----

@@ -175,9 +175,34 @@ void husk__rnn_describe(const void *problem_, husk__key *key)
     }
 }
 
+static const char *const cells[] = {"tanh", "relu", "lstm", "gru"};
+
+void husk__rnn_begin_case(const husk__rnn_problem *problem, husk__case *c)
+{
+    husk__case_begin(c, "rnn");
+    husk__case_word(c, "cell", cells[problem->cell], NULL);
+    husk__case_size(c, "t", problem->steps);
+    husk__case_size(c, "b", problem->batch);
+    husk__case_size(c, "input", problem->inputs);
+    husk__case_size(c, "hidden", problem->hidden);
+    husk__case_integer(c, "layers", problem->layers, 1);
+    husk__case_integer(c, "bidir", problem->directions == 2, 0);
+    husk__case_word(c, "reset", husk__rnn_has_two_passes(problem) ? "before" : "after", "after");
+    husk__case_integer(c, "lengths", problem->has_lengths, 0);
+    husk__case_integer(c, "bias", problem->has_input_bias || problem->has_hidden_bias, 1);
+    husk__case_integer(c, "state", problem->has_h0 || problem->has_c0, 0);
+    husk__case_dtype(c, problem->dtype);
+    husk__case_precision(c, problem->precision);
+    if (problem->has_input_bias != problem->has_hidden_bias)
+        husk__case_note(c, "one bias");
+    if (problem->cell == HUSK_RNN_LSTM && problem->has_h0 != problem->has_c0)
+        husk__case_note(c, problem->has_h0 ? "h0 alone" : "c0 alone");
+    husk__case_tensor(c, "x", &problem->given.x);
+    husk__case_tensor(c, "y", &problem->given.y);
+}
+
 void husk__rnn_classify(const void *problem_, husk__text *text)
 {
-    static const char *const cells[] = {"tanh", "relu", "lstm", "gru"};
     const husk__rnn_problem *problem = problem_;
     husk__text_format(text, " %s %s%s%s layers=%lld directions=%lld", husk_dtype_name(problem->dtype),
                       (size_t)problem->cell < sizeof cells / sizeof *cells ? cells[problem->cell] : "cell",

@@ -134,6 +134,8 @@ bool husk__rnn_fits_int(const husk__rnn_problem *problem, char reason[HUSK__REAS
 
 void husk__rnn_describe(const void *problem, husk__key *key);
 void husk__rnn_classify(const void *problem, husk__text *text);
+/* The case, but for packed and dir. */
+void husk__rnn_begin_case(const husk__rnn_problem *problem, husk__case *c);
 
 /* ---- what a plan holds ---- */
 

@@ -9,6 +9,16 @@
 
 static const husk__variant *const variants[] = {&husk__rnn_panel, &husk__rnn_tile, NULL};
 
+static void write_case(const void *untyped, const void *untyped_run, husk__case *c)
+{
+    const husk__rnn_problem *problem = untyped;
+    const husk__rnn_run *run = untyped_run;
+    husk__rnn_begin_case(problem, c);
+    husk__case_integer(c, "packed", run && run->inputs->packed, 0);
+    if (problem->has_reserve)
+        husk__case_note(c, "keeps a reserve");
+}
+
 // ---- the calls ----
 
 static husk_status run_packed(husk_queue *queue, const husk__rnn_problem *problem, const husk__preference *preference,
@@ -194,4 +204,5 @@ const husk__op husk__op_rnn = {
     .describe = husk__rnn_describe,
     .prewarm = prewarm,
     .classify = husk__rnn_classify,
+    .write_case = write_case,
 };
