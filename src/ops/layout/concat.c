@@ -18,6 +18,7 @@ const husk__op husk__op_concat = {
     .describe = husk__concat_describe,
     .prewarm = prewarm,
     .classify = husk__concat_classify,
+    .write_case = husk__concat_write_case,
 };
 
 husk_status husk_concat(husk_queue *queue, const husk_concat_params *params, const husk_tensor *const *inputs,

@@ -17,6 +17,7 @@ const husk__op husk__op_concat_backward = {
     .describe = husk__concat_describe,
     .prewarm = prewarm,
     .classify = husk__concat_classify,
+    .write_case = husk__concat_write_case,
 };
 
 husk_status husk_concat_backward(husk_queue *queue, const husk_concat_params *params, const int64_t *extents,

@@ -33,6 +33,7 @@ extern const husk__variant *const husk__concat_variants[];
 
 void husk__concat_describe(const void *problem, husk__key *key);
 void husk__concat_classify(const void *problem, husk__text *text);
+void husk__concat_write_case(const void *problem, const void *arguments, husk__case *c);
 
 /* A call: the whole is y or dy, the parts inputs or gradients. */
 typedef struct husk__concat_call {

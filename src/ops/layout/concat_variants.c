@@ -37,6 +37,63 @@ void husk__concat_classify(const void *untyped, husk__text *text)
     husk__class_size(text, "rows", husk__walk_count(&own->outer));
 }
 
+// Extents as the tensors of a run have them; false where one part stands alone, whose axis they do not show.
+static bool extents_of(const husk__concat_problem *own, const husk__concat_arguments *given, int64_t extents[3])
+{
+    const husk_tensor *part = NULL;
+    int32_t axis = 0;
+    for (int32_t k = 0; given && k < own->count && !part; ++k)
+        part = given->parts[k];
+    if (!part || own->count < 2)
+        return false;
+    while (axis + 1 < part->rank && part->shape[axis] == given->whole->shape[axis])
+        ++axis;
+    extents[0] = extents[2] = 1;
+    extents[1] = given->whole->shape[axis];
+    for (int32_t d = 0; d < part->rank; ++d)
+        if (d != axis)
+            extents[d < axis ? 0 : 2] *= part->shape[d];
+    return true;
+}
+
+static bool has_strides(const husk__concat_problem *own)
+{
+    const husk__walk_dimension *rows = own->outer.rank == 1 ? &own->outer.dimensions[0] : NULL;
+    bool has = own->whole_step != 1 || own->part_step != 1 || own->outer.rank > 1;
+    for (int32_t k = 0; rows && rows->extent > 1 && own->count > 1 && k < own->count; ++k)
+        has = has || rows->strides[0] != own->total ||
+              ((own->wanted >> k & 1) && own->strides[k] != own->ends[k] - (k ? own->ends[k - 1] : 0));
+    return has;
+}
+
+// The problem has the axis and what lies inside as one row, and so has the case where there is no run.
+void husk__concat_write_case(const void *untyped, const void *untyped_run, husk__case *c)
+{
+    const husk__concat_problem *own = untyped;
+    int64_t extents[3] = {husk__walk_count(&own->outer), own->total, 1};
+    const bool is_whole = extents_of(own, untyped_run, extents);
+    const int64_t unit = own->total / husk__max_i64(extents[1], 1), first = own->ends[0] / husk__max_i64(unit, 1);
+    husk__case_begin(c, "concat");
+    husk__case_size(c, "a", first);
+    husk__case_size(c, "b", husk__max_i64(extents[1] - first, 1));
+    husk__case_integer(c, "outer", extents[0], 1);
+    husk__case_integer(c, "inner", is_whole ? extents[2] : 1, 1);
+    husk__case_dtype(c, own->dtype);
+    if (own->is_gradient)
+        husk__case_word(c, "dir", "bwd", NULL);
+    if (own->count == 1)
+        husk__case_note(c, "a alone");
+    for (int32_t k = 1; k < own->count && own->count > 2; ++k)
+        husk__case_note(c, "%lld", (long long)((own->ends[k] - own->ends[k - 1]) / husk__max_i64(unit, 1)));
+    for (int32_t k = 0; k < own->count; ++k)
+        if (!(own->wanted >> k & 1))
+            husk__case_note(c, "without part %d", (int)k);
+    if (has_strides(own) || (is_whole && extents[2] != unit))
+        husk__case_note(c, "strides");
+    if (own->adds)
+        husk__case_note(c, "accumulates");
+}
+
 typedef struct launch {
     const husk__kernel *kernel;
     husk__walk_values outer;

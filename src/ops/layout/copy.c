@@ -54,6 +54,41 @@ static void classify(const void *untyped, husk__text *text)
     husk__class_size(text, "count", count);
 }
 
+// Whether x lies as cases with turn=1 have it: its last two dimensions exchanged.
+static bool is_turned(const husk_tensor *x)
+{
+    husk_tensor turned = *x;
+    if (x->rank < 2 || husk__tensor_is_packed(x))
+        return false;
+    turned.shape[x->rank - 2] = x->shape[x->rank - 1];
+    turned.shape[x->rank - 1] = x->shape[x->rank - 2];
+    turned.strides[x->rank - 2] = x->strides[x->rank - 1];
+    turned.strides[x->rank - 1] = x->strides[x->rank - 2];
+    return husk__tensor_is_packed(&turned);
+}
+
+static void write_case(const void *untyped, const void *given, husk__case *c)
+{
+    const problem *own = untyped;
+    const int32_t rank = own->y.rank;
+    const bool turn = is_turned(&own->x);
+    int64_t outer = 1;
+    (void)given;
+    for (int32_t d = 0; d + 2 < rank; ++d)
+        outer *= own->y.shape[d];
+    husk__case_begin(c, "copy");
+    husk__case_size(c, "rows", rank > 1 ? own->y.shape[rank - 2] : 1);
+    husk__case_size(c, "columns", rank > 0 ? own->y.shape[rank - 1] : 1);
+    husk__case_integer(c, "outer", outer, 1);
+    husk__case_integer(c, "turn", turn, 0);
+    husk__case_dtype(c, own->y.dtype);
+    if (own->x.dtype != own->y.dtype)
+        husk__case_note(c, "x is %s", husk_dtype_name(own->x.dtype));
+    if (!turn)
+        husk__case_tensor(c, "x", &own->x);
+    husk__case_tensor(c, "y", &own->y);
+}
+
 // A variant's state.
 typedef struct launch {
     const husk__kernel *kernel;
@@ -216,6 +251,7 @@ const husk__op husk__op_copy = {
     .describe = describe,
     .prewarm = prewarm,
     .classify = classify,
+    .write_case = write_case,
 };
 
 static bool becomes_others(husk_dtype dtype)

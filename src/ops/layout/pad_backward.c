@@ -17,6 +17,7 @@ const husk__op husk__op_pad_backward = {
     .describe = husk__pad_describe,
     .prewarm = prewarm,
     .classify = husk__pad_classify,
+    .write_case = husk__pad_write_case,
 };
 
 husk_status husk_pad_backward(husk_queue *queue, const husk_pad_params *params, const husk_tensor *dy,

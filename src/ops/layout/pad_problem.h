@@ -32,6 +32,7 @@ extern const husk__variant *const husk__pad_variants[];
 
 void husk__pad_describe(const void *problem, husk__key *key);
 void husk__pad_classify(const void *problem, husk__text *text);
+void husk__pad_write_case(const void *problem, const void *arguments, husk__case *c);
 
 /* is_gradient: which of the two calls, whose arguments have other names and another order. */
 husk_status husk__pad_validate(husk_queue *queue, const husk_pad_params *params, bool is_gradient,

@@ -34,6 +34,45 @@ static int64_t elements_of(const husk__pad_problem *own)
     return elements;
 }
 
+// Dimensions are merged and sorted by now: this is a case of the same work. Its w and h are the last two, outer what is
+// before them.
+void husk__pad_write_case(const void *untyped, const void *given, husk__case *c)
+{
+    static const char *const modes[] = {"constant", "reflect", "replicate", "circular"};
+    const husk__pad_problem *own = untyped;
+    const int64_t width = own->dimensions[own->rank - 1].before;
+    int64_t outer = 1, x_stride = 1, y_stride = 1;
+    bool is_alike = own->rank > 1 || width == 0, is_packed = true;
+    (void)given;
+    for (int32_t d = own->rank - 1; d >= 0; --d) {
+        const husk__pad_dimension *dimension = &own->dimensions[d];
+        const int64_t expected = d + 2 < own->rank ? 0 : width;
+        is_alike = is_alike && dimension->before == expected && dimension->total == dimension->extent + 2 * expected;
+        is_packed = is_packed && dimension->x_stride == x_stride && dimension->y_stride == y_stride;
+        x_stride *= dimension->extent;
+        y_stride *= dimension->total;
+        outer *= d + 2 < own->rank ? dimension->extent : 1;
+    }
+    husk__case_begin(c, "pad");
+    husk__case_size(c, "h", own->rank > 1 ? own->dimensions[own->rank - 2].extent : 1);
+    husk__case_size(c, "w", own->dimensions[own->rank - 1].extent);
+    husk__case_integer(c, "outer", outer, 1);
+    husk__case_integer(c, "width", is_alike ? width : 0, 1);
+    husk__case_word(c, "mode", modes[own->mode], "constant");
+    husk__case_dtype(c, own->dtype);
+    if (own->is_gradient)
+        husk__case_word(c, "dir", "bwd", NULL);
+    for (int32_t d = 0; d < own->rank && !is_alike; ++d) {
+        const husk__pad_dimension *dimension = &own->dimensions[d];
+        husk__case_note(c, "%lld+%lld+%lld", (long long)dimension->before, (long long)dimension->extent,
+                        (long long)(dimension->total - dimension->before - dimension->extent));
+    }
+    if (!is_packed)
+        husk__case_note(c, "strides");
+    if (own->adds)
+        husk__case_note(c, "accumulates");
+}
+
 void husk__pad_classify(const void *untyped, husk__text *text)
 {
     const husk__pad_problem *own = untyped;

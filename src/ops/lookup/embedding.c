@@ -59,6 +59,12 @@ static const husk__variant grid = {
 
 // ---- the operator ----
 
+static void write_case(const void *problem, const void *given, husk__case *c)
+{
+    (void)given;
+    husk__embedding_write_case(problem, false, c);
+}
+
 static husk_status prewarm(husk_queue *queue, const husk__scope *scope);
 
 static const husk__variant *const variants[] = {&vector, &grid, NULL};
@@ -70,6 +76,7 @@ const husk__op husk__op_embedding = {
     .describe = husk__embedding_describe,
     .prewarm = prewarm,
     .classify = husk__embedding_classify,
+    .write_case = write_case,
 };
 
 static husk_status enqueue(husk_queue *queue, const husk_embedding_params *params, const arguments *tensors,

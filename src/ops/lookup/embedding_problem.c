@@ -25,6 +25,28 @@ void husk__embedding_classify(const void *untyped, husk__text *text)
     husk__class_size(text, "columns", husk__embedding_columns(own));
 }
 
+void husk__embedding_write_case(const husk__embedding_problem *own, bool is_gradient, husk__case *c)
+{
+    husk__case_begin(c, "embedding");
+    husk__case_size(c, "lookups", husk__embedding_lookups(own));
+    husk__case_size(c, "rows", own->table.shape[0]);
+    husk__case_size(c, "columns", husk__embedding_columns(own));
+    husk__case_dtype(c, own->table.dtype);
+    if (is_gradient)
+        husk__case_word(c, "dir", "bwd", NULL);
+    if (own->indices.dtype != HUSK_I32)
+        husk__case_note(c, "indices are %s", husk_dtype_name(own->indices.dtype));
+    husk__case_tensor(c, is_gradient ? "dtable" : "table", &own->table);
+    husk__case_tensor(c, "indices", &own->indices);
+    husk__case_tensor(c, is_gradient ? "dy" : "y", &own->rows);
+    if (is_gradient && own->skipped >= 0)
+        husk__case_note(c, "without row %lld", (long long)own->skipped);
+    if (is_gradient && own->means)
+        husk__case_note(c, "scaled by frequency");
+    if (is_gradient && own->adds)
+        husk__case_note(c, "accumulates");
+}
+
 int64_t husk__embedding_lookups(const husk__embedding_problem *problem)
 {
     return husk__tensor_count(&problem->indices);

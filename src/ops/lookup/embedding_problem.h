@@ -18,6 +18,7 @@ typedef struct husk__embedding_problem {
 
 void husk__embedding_describe(const void *problem, husk__key *key);
 void husk__embedding_classify(const void *problem, husk__text *text);
+void husk__embedding_write_case(const husk__embedding_problem *problem, bool is_gradient, husk__case *c);
 
 int64_t husk__embedding_lookups(const husk__embedding_problem *problem);
 int64_t husk__embedding_columns(const husk__embedding_problem *problem);

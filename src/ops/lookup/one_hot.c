@@ -35,6 +35,20 @@ static void classify(const void *untyped, husk__text *text)
     husk__class_size(text, "classes", classes_of(own));
 }
 
+static void write_case(const void *untyped, const void *given, husk__case *c)
+{
+    const problem *own = untyped;
+    (void)given;
+    husk__case_begin(c, "one_hot");
+    husk__case_size(c, "labels", husk__tensor_count(&own->labels));
+    husk__case_size(c, "classes", classes_of(own));
+    husk__case_dtype(c, own->y.dtype);
+    if (own->labels.dtype != HUSK_I32)
+        husk__case_note(c, "labels are %s", husk_dtype_name(own->labels.dtype));
+    husk__case_tensor(c, "labels", &own->labels);
+    husk__case_tensor(c, "y", &own->y);
+}
+
 // The values belong to a run.
 typedef struct arguments {
     const husk_tensor *labels, *y;
@@ -99,6 +113,7 @@ const husk__op husk__op_one_hot = {
     .describe = describe,
     .prewarm = prewarm,
     .classify = classify,
+    .write_case = write_case,
 };
 
 // y's shape is the labels' and the classes, of which there may be any number.
