@@ -42,6 +42,7 @@ const husk__op husk__op_loss_backward = {
     .describe = husk__loss_describe,
     .prewarm = prewarm,
     .classify = husk__loss_classify,
+    .write_case = husk__loss_write_case,
 };
 
 static husk_status prewarm(husk_queue *queue, const husk__scope *scope)

@@ -260,6 +260,58 @@ void husk__loss_describe(const void *untyped, husk__key *key)
     husk__key_tensor(key, &own->dx);
 }
 
+static void note_options(const problem *own, husk__case *c)
+{
+    const husk_loss_params usual = husk_loss_defaults(own->kind);
+    const bool has_beta = own->kind == HUSK_LOSS_SMOOTH_ABSOLUTE || own->kind == HUSK_LOSS_HUBER;
+    if (has_beta && own->beta != usual.beta)
+        husk__case_note(c, "beta %g", (double)own->beta);
+    if (own->smoothing != 0)
+        husk__case_note(c, "label_smoothing %g", (double)own->smoothing);
+    if (own->log_target)
+        husk__case_note(c, "log_target");
+    if (own->has_labels && own->target.dtype != HUSK_I32)
+        husk__case_note(c, "labels are %s", husk_dtype_name(own->target.dtype));
+    if (own->has_labels && own->ignored != usual.ignore_index)
+        husk__case_note(c, "ignores label %lld", (long long)own->ignored);
+    if (own->has_weight)
+        husk__case_note(c, "with weight");
+    if (own->has_positive_weight)
+        husk__case_note(c, "with positive_weight");
+    if (own->accumulates)
+        husk__case_note(c, "accumulates");
+}
+
+// Without rows n is the first dimension as well, and c the second.
+void husk__loss_write_case(const void *untyped, const void *given, husk__case *c)
+{
+    static const char *const reductions[] = {
+        [HUSK_LOSS_MEAN] = "mean", [HUSK_LOSS_SUM] = "sum", [HUSK_LOSS_NONE] = "none"};
+    const problem *own = untyped;
+    const husk_tensor *x = &own->x;
+    const int32_t axis = husk__loss_axis(x);
+    int64_t n = 1, inner = 1;
+    (void)given;
+    for (int32_t d = 0; d < x->rank; ++d)
+        *(d < axis ? &n : &inner) *= d == axis ? 1 : x->shape[d];
+    husk__case_begin(c, "loss");
+    husk__case_size(c, "n", n);
+    husk__case_size(c, "c", x->rank > 0 ? x->shape[axis] : 1);
+    husk__case_integer(c, "inner", inner, 1);
+    husk__case_word(c, "kind", husk_loss_kind_name(own->kind), husk_loss_kind_name(HUSK_LOSS_CROSS_ENTROPY));
+    husk__case_word(c, "reduction", reductions[own->reduction], "mean");
+    husk__case_integer(c, "probabilities", own->kind == HUSK_LOSS_CROSS_ENTROPY && !own->has_labels, 0);
+    husk__case_dtype(c, x->dtype);
+    if (own->is_backward)
+        husk__case_word(c, "dir", "bwd", NULL);
+    note_options(own, c);
+    husk__case_tensor(c, "x", x);
+    husk__case_tensor(c, "target", &own->target);
+    husk__case_tensor(c, own->is_backward ? "dloss" : "loss", &own->loss);
+    if (own->is_backward)
+        husk__case_tensor(c, "dx", &own->dx);
+}
+
 void husk__loss_classify(const void *untyped, husk__text *text)
 {
     const problem *own = untyped;

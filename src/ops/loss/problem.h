@@ -41,6 +41,7 @@ husk__loss_problem husk__loss_resolve(const husk_loss_params *params, const husk
 
 void husk__loss_describe(const void *problem, husk__key *key);
 void husk__loss_classify(const void *problem, husk__text *text);
+void husk__loss_write_case(const void *problem, const void *arguments, husk__case *c);
 
 /* What a variant's row says beside its name. */
 bool husk__loss_supports(const husk__candidate *candidate, char reason[HUSK__REASON_CAPACITY]);

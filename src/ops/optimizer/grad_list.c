@@ -29,6 +29,26 @@ void husk__grad_list_classify(const void *untyped, husk__text *text)
     husk__class_size(text, "units", own->units);
 }
 
+void husk__grad_list_begin_case(const problem *own, const char *op, const husk__list *list, husk__case *c)
+{
+    const bool is_known = list && list->count > 0;
+    bool is_alike = true;
+    husk__case_begin(c, op);
+    husk__case_size(c, "count", is_known ? husk__tensor_count(list->tensors[0]) : own->units * HUSK__LIST_UNIT);
+    if (is_known)
+        husk__case_integer(c, "tensors", (int64_t)list->count, 1);
+    else
+        husk__case_note(c, "%lld units, of any tensors", (long long)own->units);
+    for (size_t i = 1; is_known && i < list->count; ++i)
+        is_alike = is_alike && husk__tensor_count(list->tensors[i]) == husk__tensor_count(list->tensors[0]);
+    if (!is_alike)
+        husk__case_note(c, "tensors of other sizes");
+    if (own->dtypes != 1u << HUSK_F32) // cases have f32 alone
+        for (int dtype = 0; dtype < 32; ++dtype)
+            if (own->dtypes >> dtype & 1)
+                husk__case_note(c, "%s", husk_dtype_name((husk_dtype)dtype));
+}
+
 const husk__configuration husk__grad_list_vector_menu[1] = {{.name = "1", .options = "", .values = {1}}};
 
 uint64_t husk__grad_list_workspace(const husk__candidate *candidate)

@@ -25,6 +25,9 @@ typedef struct husk__grad_list_launch {
 husk__grad_list_problem husk__grad_list_resolve(const husk__list *list, bool has_parts);
 void husk__grad_list_describe(const void *problem, husk__key *key);
 void husk__grad_list_classify(const void *problem, husk__text *text);
+/* The case's beginning. list: a run's, or NULL, where only units are known. */
+void husk__grad_list_begin_case(const husk__grad_list_problem *problem, const char *op, const husk__list *list,
+                                husk__case *c);
 
 /* Groups of one work-item, for husk__grid_items. */
 extern const husk__configuration husk__grad_list_vector_menu[1];

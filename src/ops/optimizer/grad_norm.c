@@ -60,6 +60,16 @@ static const husk__variant grid = {
 
 // ---- the operator ----
 
+static void write_case(const void *untyped, const void *untyped_run, husk__case *c)
+{
+    const arguments *given = untyped_run;
+    husk__grad_list_begin_case(untyped, "grad_norm", given ? &given->list : NULL, c);
+    if (given)
+        husk__case_word(c, "kind", given->kind == HUSK_GRAD_NORM_MAXIMUM ? "maximum" : "euclidean", "euclidean");
+    if (given && given->coefficient)
+        husk__case_note(c, "with a coefficient");
+}
+
 static husk_status prewarm(husk_queue *queue, const husk__scope *scope);
 
 static const husk__variant *const variants[] = {&vector, &grid, NULL};
@@ -71,6 +81,7 @@ const husk__op husk__op_grad_norm = {
     .describe = husk__grad_list_describe,
     .prewarm = prewarm,
     .classify = husk__grad_list_classify,
+    .write_case = write_case,
 };
 
 static husk_status validate(husk_queue *queue, const husk_grad_norm_params *params, const arguments *given,

@@ -65,6 +65,19 @@ static const husk__variant grid = {
 
 // ---- the operator ----
 
+static void write_case(const void *untyped, const void *untyped_run, husk__case *c)
+{
+    const arguments *given = untyped_run;
+    husk__grad_list_begin_case(untyped, "grad_scale", given ? &given->list : NULL, c);
+    if (!given)
+        return;
+    husk__case_integer(c, "clips", isfinite(given->limit), 0);
+    if (given->factor != 1.0f || given->by)
+        husk__case_note(c, given->divides ? "divides" : "multiplies");
+    if (given->state)
+        husk__case_note(c, "with a state");
+}
+
 static husk_status prewarm(husk_queue *queue, const husk__scope *scope);
 
 static const husk__variant *const variants[] = {&vector, &grid, NULL};
@@ -76,6 +89,7 @@ const husk__op husk__op_grad_scale = {
     .describe = husk__grad_list_describe,
     .prewarm = prewarm,
     .classify = husk__grad_list_classify,
+    .write_case = write_case,
 };
 
 // Beside the list as a number is, but for the elements.

@@ -43,6 +43,34 @@ static void classify(const void *untyped, husk__text *text)
     husk__class_size(text, "count", own->count);
 }
 
+// What a run does is in its arguments. adamw without decay is adam.
+static void write_case(const void *untyped, const void *untyped_run, husk__case *c)
+{
+    const problem *own = untyped;
+    const arguments *given = untyped_run;
+    husk__case_begin(c, "optimizer");
+    husk__case_size(c, "count", own->count);
+    if (given) {
+        const bool is_adamw = given->kind == HUSK_OPTIMIZER_ADAM && given->shrink != 1.0;
+        const husk_optimizer_kind kind = is_adamw ? HUSK_OPTIMIZER_ADAMW : (husk_optimizer_kind)given->kind;
+        husk__case_word(c, "kind", husk_optimizer_kind_name(kind), husk_optimizer_kind_name(HUSK_OPTIMIZER_ADAM));
+        if (kind == HUSK_OPTIMIZER_SGD && !(given->flags & FLAG_FIRST))
+            husk__case_note(c, "without momentum");
+        if (kind == HUSK_OPTIMIZER_RMSPROP && given->flags & FLAG_FIRST)
+            husk__case_note(c, "with momentum");
+        if (given->flags & FLAG_THIRD)
+            husk__case_note(c, kind == HUSK_OPTIMIZER_RMSPROP ? "centered" : "amsgrad");
+    } else {
+        husk__case_note(c, "of any kind");
+    }
+    if (own->gradient == HUSK_F64)
+        husk__case_dtype(c, own->gradient);
+    else if (own->gradient != HUSK_F32)
+        husk__case_note(c, "g is %s", husk_dtype_name(own->gradient));
+    if (own->copy != HUSK_F32)
+        husk__case_note(c, "a copy of %s", husk_dtype_name(own->copy));
+}
+
 // ---- launches ----
 
 typedef struct launch {
@@ -136,6 +164,7 @@ const husk__op husk__op_optimizer = {
     .describe = describe,
     .prewarm = prewarm,
     .classify = classify,
+    .write_case = write_case,
 };
 
 const char *husk_optimizer_kind_name(husk_optimizer_kind kind)

@@ -286,6 +286,19 @@ static const husk__variant grid = {
 
 // ---- the operator ----
 
+static void write_case(const void *untyped, const void *given, husk__case *c)
+{
+    const problem *own = untyped;
+    (void)given;
+    husk__reduce_begin_case(own->kind, &own->dx, own->reduced, c);
+    husk__case_word(c, "dir", "bwd", NULL);
+    husk__case_tensor(c, "x", &own->x);
+    husk__case_tensor(c, "dy", &own->dy);
+    husk__case_tensor(c, "dx", &own->dx);
+    if (own->accumulates)
+        husk__case_note(c, "accumulates");
+}
+
 static husk_status prewarm(husk_queue *queue, const husk__scope *scope);
 
 static const husk__variant *const variants[] = {&vector, &grid, NULL};
@@ -297,6 +310,7 @@ const husk__op husk__op_reduce_backward = {
     .describe = describe,
     .prewarm = prewarm,
     .classify = classify,
+    .write_case = write_case,
 };
 
 static husk_status check_params(const husk_reduce_params *params, const husk__scope *scope)

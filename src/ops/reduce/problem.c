@@ -80,6 +80,48 @@ husk_tensor husk__reduce_align(const husk_tensor *y, const husk_tensor *x, uint3
     return made;
 }
 
+// Neighbouring dimensions of which all or none are reduced are one: their extents; those of one element do not count.
+// Returns how many there are, and whether the first is reduced.
+static int32_t make_runs(const husk_tensor *x, uint32_t reduced, int64_t extents[HUSK_MAX_RANK], bool *first)
+{
+    int32_t count = 0;
+    bool was_reduced = false;
+    *first = false;
+    for (int32_t d = 0; d < x->rank; ++d) {
+        const bool is_reduced = (reduced >> d & 1) != 0;
+        if (x->shape[d] == 1)
+            continue;
+        if (count == 0)
+            *first = is_reduced;
+        if (count == 0 || is_reduced != was_reduced)
+            extents[count++] = 1;
+        extents[count - 1] *= x->shape[d];
+        was_reduced = is_reduced;
+    }
+    return count;
+}
+
+void husk__reduce_begin_case(husk_reduce_kind kind, const husk_tensor *x, uint32_t reduced, husk__case *c)
+{
+    int64_t runs[HUSK_MAX_RANK], kept = 1, all = 1;
+    bool first;
+    char shape[HUSK__SHAPE_TEXT];
+    const int32_t count = make_runs(x, reduced, runs, &first), before = first ? 0 : 1; // runs before the axis
+    const bool has_ends = first && count == 3, is_simple = count - before <= 2 || has_ends;
+    for (int32_t i = 0; i < count; ++i)
+        *((i + first) % 2 ? &all : &kept) *= runs[i];
+    husk__case_begin(c, "reduce");
+    husk__case_size(c, "outer", has_ends ? runs[0] : !is_simple ? kept : before && count > 0 ? runs[0] : 1);
+    husk__case_size(c, "axis", has_ends ? runs[1] : !is_simple ? all : before < count ? runs[before] : 1);
+    husk__case_integer(c, "inner", has_ends ? runs[2] : is_simple && before + 1 < count ? runs[before + 1] : 1, 1);
+    husk__case_word(c, "kind", husk_reduce_kind_name(kind), husk_reduce_kind_name(HUSK_REDUCE_SUM));
+    husk__case_integer(c, "ends", has_ends, 0);
+    husk__case_dtype(c, x->dtype);
+    for (int32_t d = 0; d < x->rank && !is_simple; ++d)
+        if (reduced >> d & 1)
+            husk__case_note(c, "reduces dimension %d of %s", (int)d, husk__shape_text(x, shape));
+}
+
 static bool is_position(const husk__reduce_problem *problem)
 {
     return problem->kind == HUSK_REDUCE_ARGMAX || problem->kind == HUSK_REDUCE_ARGMIN;

@@ -47,6 +47,8 @@ typedef struct husk__reduce_geometry {
 } husk__reduce_geometry;
 
 husk__reduce_geometry husk__reduce_geometry_of(const husk__reduce_problem *problem);
+/* The case, up to its dir, of x, or what has its shape. */
+void husk__reduce_begin_case(husk_reduce_kind kind, const husk_tensor *x, uint32_t reduced, husk__case *c);
 
 /* y as a problem has it: of x's rank, strides resolved. y may have dropped the reduced dimensions. */
 husk_tensor husk__reduce_align(const husk_tensor *y, const husk_tensor *x, uint32_t reduced);

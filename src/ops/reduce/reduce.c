@@ -33,6 +33,27 @@ static void classify(const void *untyped, husk__text *text)
     husk__class_size(text, "count", shape.count);
 }
 
+static void write_case(const void *untyped, const void *given, husk__case *c)
+{
+    const husk__reduce_problem *own = untyped;
+    const bool is_max = own->kind == HUSK__REDUCE_MAX_COUNT, is_min = own->kind == HUSK__REDUCE_MIN_COUNT;
+    const bool is_product = own->kind == HUSK__REDUCE_PRODUCT_ZEROS;
+    (void)given;
+    husk__reduce_begin_case(is_max       ? HUSK_REDUCE_MAX
+                            : is_min     ? HUSK_REDUCE_MIN
+                            : is_product ? HUSK_REDUCE_PRODUCT
+                                         : (husk_reduce_kind)own->kind,
+                            &own->x, own->reduced, c);
+    if (is_max || is_min)
+        husk__case_note(c, "and counts them");
+    if (is_product)
+        husk__case_note(c, "and counts zeros");
+    if (own->result == HUSK__REDUCE_I64)
+        husk__case_note(c, "y is i64");
+    husk__case_tensor(c, "x", &own->x);
+    husk__case_tensor(c, "y", &own->y);
+}
+
 static husk_status prewarm(husk_queue *queue, const husk__scope *scope);
 
 static const husk__variant *const variants[] = {&husk__reduce_rows, &husk__reduce_columns, &husk__reduce_workgroup,
@@ -45,6 +66,7 @@ const husk__op husk__op_reduce = {
     .describe = describe,
     .prewarm = prewarm,
     .classify = classify,
+    .write_case = write_case,
 };
 
 static husk_status check_kind(const husk_reduce_params *params, const husk_tensor *x, const husk_tensor *y,
