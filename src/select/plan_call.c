@@ -75,8 +75,10 @@ husk_status husk__plan_execute(const husk_plan *plan, husk_queue *queue, const v
     const uint64_t before = husk__rejections_count(&state->rejections);
     const husk__watched_run watched = husk__verbose_begin(plan, queue);
     husk_status status = husk__scratch_begin(queue, plan->workspace, &scratch, scope);
-    if (status != HUSK_OK)
+    if (status != HUSK_OK) {
+        husk__verbose_end(watched, plan, queue, arguments, status);
         return status;
+    }
     status = plan->variant->run(plan, queue, arguments, &scratch, scope);
     husk__scratch_end(queue, &scratch);
     husk__verbose_end(watched, plan, queue, arguments, status);
