@@ -92,7 +92,8 @@ typedef struct husk__op {
     void (*classify)(const void *problem, husk__text *text);
     /*
      * The problem as a case of clbench (select/case.h), for whoever reads the log. arguments are those of a run, for
-     * what is no part of the problem; NULL where there is no run.
+     * what is no part of the problem; NULL where there is no run. Each operator of husk__ops has it; without it the
+     * line has the operator's name alone, which does for operators that tests make up.
      */
     void (*write_case)(const void *problem, const void *arguments, husk__case *c);
 } husk__op;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // ctest: tiers=default,valgrind timeout=30
-// docs/operators.md's table names the operators and the variants that the library has, no more and no fewer.
+// docs/operators.md's table names the operators and the variants that the library has, no more and no fewer. And each
+// operator writes its problems as cases.
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +10,7 @@
 #include <husk/plan.h>
 
 #include "os/read_file.h"
+#include "select/op.h"
 #include "support/main.h"
 
 static char *document;
@@ -112,6 +114,13 @@ START_TEST(a_false_table_is_caught)
 }
 END_TEST
 
+START_TEST(each_operator_writes_its_cases)
+{
+    for (size_t o = 0; husk__ops[o]; ++o)
+        ck_assert_msg(husk__ops[o]->write_case != NULL, "%s has no write_case", husk__ops[o]->name);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("operators_table");
@@ -119,6 +128,7 @@ int main(void)
     tcase_add_checked_fixture(tests, read_document, free_document);
     tcase_add_test(tests, the_table_is_true);
     tcase_add_test(tests, a_false_table_is_caught);
+    tcase_add_test(tests, each_operator_writes_its_cases);
     suite_add_tcase(suite, tests);
     return test_main(suite);
 }
