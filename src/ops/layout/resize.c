@@ -40,6 +40,7 @@ typedef struct problem {
 
 typedef struct arguments {
     const husk_tensor *x, *y; // dx, dy
+    const husk_resize_params *params; // for write_case, which nothing of the problem can tell them
 } arguments;
 
 static const int64_t *fields_of(const dimension *d)
@@ -68,16 +69,50 @@ static int64_t elements_of(const problem *own)
     return elements;
 }
 
+static const char *const mode_names[] = {"nearest", "linear", "cubic"};
+
 static void classify(const void *untyped, husk__text *text)
 {
-    static const char *const modes[] = {"nearest", "linear", "cubic"};
     const problem *own = untyped;
     const dimension *row = &own->dimensions[own->rank - 1];
-    husk__text_format(text, " %s %s %s", husk_dtype_name(own->dtype), modes[own->mode],
+    husk__text_format(text, " %s %s %s", husk_dtype_name(own->dtype), mode_names[own->mode],
                       row->taps == 1 && row->step == row->unit ? "copied" : "sampled");
     husk__class_size(text, "x_row", row->inputs);
     husk__class_size(text, "y_row", row->outputs);
     husk__class_size(text, "count", elements_of(own));
+}
+
+// The problem has coordinates as ratios; a run also has what they were made of.
+static void write_case(const void *untyped, const void *untyped_run, husk__case *c)
+{
+    static const char *const coordinates[] = {"half_pixel", "pytorch", "corners", "asymmetric"};
+    static const char *const roundings[] = {"prefer_floor", "prefer_ceil", "floor", "ceil"};
+    static const char *const in[] = {"w", "h", "d"}, *const out[] = {"s", "r", "t"};
+    const problem *own = untyped;
+    const arguments *given = untyped_run;
+    husk__case_begin(c, "resize");
+    if (given) {
+        const husk_tensor *x = given->x, *y = given->y;
+        husk__case_size(c, "c", x->shape[1]);
+        husk__case_integer(c, "n", x->shape[0], 1);
+        for (int32_t i = 0; i < x->rank - SPACE; ++i) {
+            husk__case_size(c, in[i], x->shape[x->rank - 1 - i]);
+            husk__case_size(c, out[i], y->shape[y->rank - 1 - i]);
+        }
+        husk__case_word(c, "mode", mode_names[own->mode], mode_names[0]);
+        husk__case_word(c, "coordinates", coordinates[given->params->coordinates], coordinates[0]);
+        if (own->mode == HUSK_RESIZE_NEAREST)
+            husk__case_word(c, "rounding", roundings[given->params->rounding], roundings[0]);
+        husk__case_layout(c, own->is_gradient ? "dx" : "x", x, own->is_gradient ? "dy" : "y", y);
+    } else {
+        husk__case_word(c, "mode", mode_names[own->mode], mode_names[0]);
+        husk__case_note(c, "the problem alone, as ratios");
+    }
+    husk__case_dtype(c, own->dtype);
+    if (own->is_gradient)
+        husk__case_word(c, "dir", "bwd", NULL);
+    if (own->adds)
+        husk__case_note(c, "accumulates");
 }
 
 // ---- coordinates ----
@@ -410,7 +445,7 @@ static husk_status call_small(husk_queue *queue, husk_resize_mode mode, bool is_
     const husk_tensor x = husk_tensor_make(buffer, HUSK_F32, 4, x_shape);
     husk_tensor y = husk_tensor_make(buffer, HUSK_F32, 4, y_shape);
     y.offset = 16;
-    const arguments given = {&x, &y};
+    const arguments given = {&x, &y, &params};
     return enqueue(queue, &params, is_gradient, &given, scope);
 }
 
@@ -444,6 +479,7 @@ const husk__op husk__op_resize = {
     .describe = describe,
     .prewarm = prewarm,
     .classify = classify,
+    .write_case = write_case,
 };
 
 const husk__op husk__op_resize_backward = {
@@ -453,30 +489,30 @@ const husk__op husk__op_resize_backward = {
     .describe = describe,
     .prewarm = prewarm_backward,
     .classify = classify,
+    .write_case = write_case,
 };
 
 static husk_status call(husk_queue *queue, const char *name, const husk_resize_params *params, bool is_gradient,
-                        const arguments *given)
+                        arguments given)
 {
     husk__scope scope;
     husk_resize_params options;
+    given.params = &options;
     husk_status status = husk__call_begin(queue, name, &scope);
     if (status == HUSK_OK)
         status = husk__params_read(&options, sizeof options, "HUSK_RESIZE_PARAMS", params, &scope);
     if (status == HUSK_OK)
-        status = validate(queue, &options, is_gradient, given, &scope);
-    return status == HUSK_OK ? enqueue(queue, &options, is_gradient, given, &scope) : status;
+        status = validate(queue, &options, is_gradient, &given, &scope);
+    return status == HUSK_OK ? enqueue(queue, &options, is_gradient, &given, &scope) : status;
 }
 
 husk_status husk_resize(husk_queue *queue, const husk_resize_params *params, const husk_tensor *x, const husk_tensor *y)
 {
-    const arguments given = {x, y};
-    return call(queue, "husk_resize", params, false, &given);
+    return call(queue, "husk_resize", params, false, (arguments){.x = x, .y = y});
 }
 
 husk_status husk_resize_backward(husk_queue *queue, const husk_resize_params *params, const husk_tensor *dy,
                                  const husk_tensor *dx)
 {
-    const arguments given = {dx, dy};
-    return call(queue, "husk_resize_backward", params, true, &given);
+    return call(queue, "husk_resize_backward", params, true, (arguments){.x = dx, .y = dy});
 }
