@@ -157,7 +157,7 @@ static void refuse(json_t *made, const char *words)
 START_TEST(what_cannot_be_drawn_is_said)
 {
     refuse(json_array(), "no result of clbench");
-    refuse(json_pack("{s:s}", "schema", "clbench/2"), "no result of clbench");
+    refuse(json_pack("{s:s}", "schema", "clbench/3"), "no result of clbench");
     json_t *made = document();
     json_object_set_new(json_object_get(made, "device"), "peaks", json_null());
     refuse(made, "no measured peaks");
