@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # check_configurations.sh CONFIGURATIONS ROOT: what it makes of a file: distinct calls count once, a line that was cut
-# off does not count, and wrong, void and missing ones have their exit status. Then which file configurations.sh gives
-# it.
+# off does not count, and wrong, inconclusive and missing ones have their exit status. Then which file configurations.sh
+# gives it.
 set -eu
 program=$1 root=$2
 work=$(mktemp -d)
@@ -39,8 +39,8 @@ line wrong grid 5 >> "$work/file"
 expect 'one over the bound' 1 ' 1 over the bound'
 { line right - 5; line right - 6; line right vector 6; line crashed grid 6; } > "$work/file"
 expect 'one that crashed' 1 ' 1 over the bound'
-{ line right - 5; line right - 6; line right vector 6; line void - 1; } > "$work/file"
-expect 'too much that proves nothing' 1 ' 1 of which too much is void'
+{ line right - 5; line right - 6; line right vector 6; line inconclusive - 1; } > "$work/file"
+expect 'too much that proves nothing' 1 ' 1 of which too much is inconclusive'
 
 # Another seed, device or program has a file of its own; the same ones go on with theirs.
 mkdir -p "$work/tree/tests/fuzz"

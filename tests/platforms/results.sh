@@ -22,7 +22,7 @@ kinds() {
         /assembly/* | /offline/* | /fuzz/* | /replay/* | /long/compare | /long/default_run | /long/report) kind=other ;;
         # The house, its builds and its own tools.
         /structure/* | /consumer/* | /builds/* | /mutation/* | /platforms/*) kind=other ;;
-        */training_arguments | */limits) kind=other ;;
+        */training_arguments | */limits | */lessons/*) kind=other ;;
         *) kind=unlisted ;;
         esac
         printf '%s %s\n' "$kind" "$name"
