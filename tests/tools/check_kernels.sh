@@ -36,7 +36,8 @@ case "$mode" in
 run)
     : > "$work/ran"
     preload="$3:${LD_PRELOAD:-}"
-    HUSK_TEST_KERNELS=$work/ran LD_PRELOAD=$preload "$4" verify --suite "$5" --quiet > "$work/out" 2>&1 || {
+    "$4" list --suite "$5" > "$work/cases" # a file's alone are verified, a suite's with generated ones beside them
+    HUSK_TEST_KERNELS=$work/ran LD_PRELOAD=$preload "$4" verify --file "$work/cases" --quiet > "$work/out" 2>&1 || {
         cat "$work/out"
         exit 1
     }
