@@ -20,7 +20,7 @@ void *husk__large_memory(uint64_t bytes)
     if (posix_memalign(&memory, LARGE_PAGE, size) != 0)
         return NULL;
 #ifdef MADV_HUGEPAGE
-    (void)madvise(memory, size, MADV_HUGEPAGE); // a preference: small pages serve as well
+    (void)madvise(memory, size, MADV_HUGEPAGE); // a hint: small pages serve as well
 #endif
     return memory;
 }

@@ -48,6 +48,16 @@ static bool is_worth_telling(husk__ranking *ranking, const husk__variant *varian
     return true;
 }
 
+void husk__explain_workspace(const husk__candidate *candidate, uint64_t workspace, uint64_t limit,
+                             char reason[HUSK__REASON_CAPACITY])
+{
+    const uint64_t largest = candidate->traits->max_allocation; // it is one buffer
+    const bool is_too_large = workspace > largest;
+    snprintf(reason, HUSK__REASON_CAPACITY, "needs %llu bytes of workspace, %s %llu", (unsigned long long)workspace,
+             is_too_large ? "one buffer may have" : "the limit is",
+             (unsigned long long)(is_too_large ? largest : limit));
+}
+
 // aside, where there is one, receives what nothing but the limit keeps out, of the device's own family.
 static void consider(const husk__variant *variant, const husk__candidate *candidate, uint64_t limit,
                      husk__ranking *ranking, husk__ranking *aside)
@@ -66,11 +76,9 @@ static void consider(const husk__variant *variant, const husk__candidate *candid
     const bool is_too_large = ranked.workspace > largest;
     const bool is_aside = limit > 0 && ranked.workspace > limit && aside && is_own && !is_too_large;
     if (is_too_large || (limit > 0 && ranked.workspace > limit)) {
+        husk__explain_workspace(candidate, ranked.workspace, limit, reason);
         if (is_worth_telling(ranking, variant, candidate->traits))
-            snprintf(ranking->reason, sizeof ranking->reason, "%.60s needs %llu bytes of workspace, %s %llu",
-                     variant->name, (unsigned long long)ranked.workspace,
-                     is_too_large ? "one buffer may have" : "the limit is",
-                     (unsigned long long)(is_too_large ? largest : limit));
+            snprintf(ranking->reason, sizeof ranking->reason, "%.60s %.98s", variant->name, reason);
         if (!is_aside)
             return;
     }

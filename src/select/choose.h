@@ -27,6 +27,10 @@ typedef struct husk__ranking {
 /* "name" or "name:configuration" against a row and an entry of its menu. */
 bool husk__variant_matches(const char *wanted, const husk__variant *variant, const husk__configuration *configuration);
 
+/* Why a candidate that takes so much workspace is not taken: the limit, or what one buffer of the device may have. */
+void husk__explain_workspace(const husk__candidate *candidate, uint64_t workspace, uint64_t limit,
+                             char reason[HUSK__REASON_CAPACITY]);
+
 /*
  * Every variant and configuration that supports the problem within the limit, cheapest first; those of the
  * other family come last. wanted: NULL, "name" or "name:configuration". INVALID_ARGUMENT when it names nothing.

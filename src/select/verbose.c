@@ -114,8 +114,7 @@ void husk__verbose_candidates(husk_context *context, const husk__op *op, const v
                 is_ranked(ranking, *row, configuration))
                 continue;
             if ((!(*row)->supports || (*row)->supports(&candidate, reason)) && (*row)->workspace)
-                snprintf(reason, sizeof reason, "workspace of %llu bytes, the limit is %llu",
-                         (unsigned long long)(*row)->workspace(&candidate), (unsigned long long)limit.bytes);
+                husk__explain_workspace(&candidate, (*row)->workspace(&candidate), limit.bytes, reason);
             snprintf(what, sizeof what, "refused: %s", reason);
             write_candidate(context, op, problem, *row, configuration, what);
         }
