@@ -71,6 +71,12 @@ def plain(name):
     return re.sub(r"^_cl_", "", name[m.end():m.end() + int(m.group(1))]) if m else name
 
 
+def dtype_of(case):
+    """":f16" of a case in f16; nothing of one in f32."""
+    m = re.search(r" dtype=(\w+)", case)
+    return ":" + m.group(1) if m else ""
+
+
 def judge_loops(loops):
     findings, worst = [], {}
     for loop in loops:
@@ -83,7 +89,8 @@ def judge_loops(loops):
                 worst.setdefault(key, (0, f"{run.file} calls {plain(callee)} in an innermost loop, {run.form}, "
                                        f"as in {run.case}"))
         if is_judged(loop) and traffic(loop) > STACK_BOUND:
-            key = ("stack" if traffic(loop) <= NEVER_ALLOWED else "spilled", run.kernel, f"{run.form}/{loop.function}")
+            key = ("stack" if traffic(loop) <= NEVER_ALLOWED else "spilled", run.kernel,
+                   f"{run.form}{dtype_of(run.case)}/{loop.function}")
             text = f"{traffic(loop):.2f} loads and stores of the stack for each of {loop.figures.arithmetic} " \
                 f"instructions that compute ({STACK_BOUND} are allowed): {where}, {run.case}"
             worst[key] = max(worst.get(key, (0, "")), (traffic(loop), text))
