@@ -35,7 +35,7 @@ string(APPEND header "#ifndef BENCH_BASELINE_OPS_H\n#define BENCH_BASELINE_OPS_H
 string(APPEND header "${ref_line}${onednn_line}\n#endif\n")
 file(CONFIGURE OUTPUT "${generated_dir}/baseline_ops.h" CONTENT "${header}" @ONLY)
 
-target_sources(husk_bench PRIVATE baseline/ref.c baseline/ref_op.c ${ref_sources} baseline/dynamic_library.c)
+target_sources(husk_bench PRIVATE baseline/ref.c baseline/ref_op.c ${ref_sources})
 target_compile_definitions(husk_bench PUBLIC HUSK_WITH_REF=1)
 set(found "ref")
 set(missing "")

@@ -11,7 +11,7 @@
 #include <cblas.h>
 
 #include "baseline/baselines.h"
-#include "baseline/dynamic_library.h"
+#include "system/dynamic_library.h"
 #include "baseline/operand.h"
 #include "cases/data.h"
 
@@ -49,7 +49,7 @@ static bench_answer load(blas_session *s, char reason[BENCH_REASON_TEXT])
     bench_answer answer = BENCH_OK;
 #define LOAD(name)          \
     if (answer == BENCH_OK) \
-        answer = bench_library_function(s->library, #name, &s->name, reason);
+        answer = bench_library_function(s->library, #name, &s->name, reason) ? BENCH_OK : BENCH_UNSUPPORTED;
     BLAS_FUNCTIONS(LOAD)
 #undef LOAD
     return answer;

@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "baseline/dynamic_library.h"
+#include "system/dynamic_library.h"
 
 #define TEXT_OF(x) #x
 #define TEXT(x)    TEXT_OF(x)
@@ -77,7 +77,7 @@ static void call_openmp(const char *name, int argument)
     void (*function)(int) = NULL;
     char reason[BENCH_REASON_TEXT];
     void *openmp = dlopen("libgomp.so.1", RTLD_NOW | RTLD_NOLOAD);
-    if (openmp && bench_library_function(openmp, name, &function, reason) == BENCH_OK)
+    if (openmp && bench_library_function(openmp, name, &function, reason))
         function(argument);
     if (openmp)
         dlclose(openmp);
@@ -103,7 +103,7 @@ bench_answer onednn_library_open(int threads, char reason[BENCH_REASON_TEXT])
         bench_answer answer = BENCH_OK;
 #define LOAD(name)          \
     if (answer == BENCH_OK) \
-        answer = bench_library_function(library, "dnnl_" #name, &dnnl.name, reason);
+        answer = bench_library_function(library, "dnnl_" #name, &dnnl.name, reason) ? BENCH_OK : BENCH_UNSUPPORTED;
         ONEDNN_FUNCTIONS(LOAD)
 #undef LOAD
         if (answer != BENCH_OK) {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Libraries that a worker opens when it starts.
-
-#include "baseline/dynamic_library.h"
+#include "system/dynamic_library.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -22,15 +20,13 @@ void *bench_library_open(const char *const *names, char reason[BENCH_REASON_TEXT
     return library;
 }
 
-bench_answer bench_library_function(void *library, const char *name, void *function, char reason[BENCH_REASON_TEXT])
+bool bench_library_function(void *library, const char *name, void *function, char reason[BENCH_REASON_TEXT])
 {
     void *address = dlsym(library, name);
-    if (!address) {
-        snprintf(reason, BENCH_REASON_TEXT, "the library has no function %s", name);
-        return BENCH_UNSUPPORTED;
-    }
+    if (!address)
+        return bench_explain(reason, BENCH_REASON_TEXT, "the library has no function %s", name);
     memcpy(function, &address, sizeof address);
-    return BENCH_OK;
+    return true;
 }
 
 void bench_environment_default(const char *name, const char *value)
