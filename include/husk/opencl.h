@@ -20,6 +20,9 @@
 
 HUSK_BEGIN_DECLS
 
+/** The name of an OpenCL error code, "CL_OUT_OF_RESOURCES". Never NULL: a text that says so where it has no name. */
+HUSK_API const char *husk_opencl_error_name(cl_int code);
+
 /** Create a context around an application's cl_context, for one of its devices. */
 HUSK_API husk_status husk_context_from_opencl(cl_context cl_context_, cl_device_id device,
                                               const husk_context_params *params, husk_context **context,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "runtime/opencl_error.h"
 
-#include <CL/cl.h>
+#include <husk/opencl.h>
 
 #define OPENCL_ERRORS(X)                                                                            \
     X(CL_SUCCESS) X(CL_DEVICE_NOT_FOUND) X(CL_DEVICE_NOT_AVAILABLE) X(CL_COMPILER_NOT_AVAILABLE)    \
@@ -38,6 +38,11 @@ const char *husk__opencl_name(int32_t code)
         return "NVIDIA's -9999 (illegal access by a kernel)";
     }
     return "an OpenCL error without a name";
+}
+
+const char *husk_opencl_error_name(cl_int code)
+{
+    return husk__opencl_name(code);
 }
 
 husk_status husk__opencl_error(const husk__scope *scope, const char *function, int32_t code)
