@@ -203,7 +203,7 @@ check_includes() {
         allowed["ref"] = " base ref "
         allowed["train"] = " train "
         allowed["dist"] = " dist "
-        folders = "common system cases cli worker baseline measure record compare report run verify tune doctor"
+        folders = "common system cases spec cli worker baseline measure record compare report run verify tune doctor"
         count = split(folders, order)
         for (i = 1; i <= count; i++) { place[order[i]] = i }
         below[""] = " what lies beside it"

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: MIT
+#include "spec/description.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "spec/parse_spec.h"
+#include "system/input.h"
+
+enum { LONGEST_LINE = 4000, MOST_SPECS = 500 };
+
+// ---- lines ----
+
+// A description that is being read.
+typedef struct reader {
+    bench_description *description;
+    bench_spec *spec; // the one at hand; NULL before the first
+    bench_scan scan;
+    char *reason;
+    char line[LONGEST_LINE + 1];
+} reader;
+
+static bool finish_spec(reader *r)
+{
+    return !r->spec || bench_parse_check(&r->scan, r->spec);
+}
+
+static bool name_is_free(const reader *r, const char *name)
+{
+    for (int i = 0; i + 1 < r->description->count; i++) {
+        if (!strcmp(r->description->specs[i]->name, name))
+            return false;
+    }
+    return true;
+}
+
+static bool begin_spec(reader *r)
+{
+    bench_description *d = r->description;
+    const int column = r->scan.word.column, line = r->scan.line;
+    const bool is_pipeline = bench_scan_is(&r->scan, "pipeline");
+    bench_scan_next(&r->scan);
+    if (!finish_spec(r))
+        return false;
+    r->scan.line = line;
+    if (d->count == MOST_SPECS)
+        return bench_scan_fail(&r->scan, column, "a file describes at most %d kernels", MOST_SPECS);
+    bench_spec **specs = realloc(d->specs, (size_t)(d->count + 1) * sizeof *specs);
+    if (specs)
+        d->specs = specs;
+    r->spec = specs ? calloc(1, sizeof *r->spec) : NULL;
+    if (!r->spec)
+        return bench_scan_fail(&r->scan, column, "host memory does not suffice");
+    d->specs[d->count++] = r->spec;
+    if (!bench_parse_heading(&r->scan, r->spec, is_pipeline) || !bench_scan_end(&r->scan))
+        return false;
+    if (!is_pipeline) {
+        r->spec->step_count = 1;
+        r->spec->steps[0].line = line;
+    }
+    return name_is_free(r, r->spec->name) || bench_scan_fail(&r->scan, column, "%s is described twice", r->spec->name);
+}
+
+static bool read_line(reader *r, int number)
+{
+    bench_scan_begin(&r->scan, r->description->path, number, r->line, r->reason);
+    if (r->scan.has_failed)
+        return false;
+    if (r->scan.word.kind == BENCH_WORD_END)
+        return true;
+    if (bench_scan_is(&r->scan, "kernel") || bench_scan_is(&r->scan, "pipeline"))
+        return begin_spec(r);
+    if (!r->spec)
+        return bench_scan_fail(&r->scan, r->scan.word.column,
+                               "a description begins with kernel NAME file=..., or pipeline NAME file=...");
+    return bench_parse_line(&r->scan, r->spec);
+}
+
+static void set_path(bench_description *description, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    snprintf(description->path, sizeof description->path, "%.511s", path);
+    snprintf(description->folder, sizeof description->folder, "%.*s", slash ? (int)(slash - path) + 1 : 0, path);
+}
+
+static bool read_lines(reader *r, const char *text)
+{
+    int number = 0;
+    for (const char *at = text; *at;) {
+        const char *end = strchr(at, '\n');
+        const size_t length = end ? (size_t)(end - at) : strlen(at);
+        number++;
+        if (length > LONGEST_LINE)
+            return bench_explain(r->reason, BENCH_REASON_TEXT, "%.200s:%d:1: a line has at most %d characters",
+                                 r->description->path, number, LONGEST_LINE);
+        memcpy(r->line, at, length);
+        r->line[length] = '\0';
+        if (!read_line(r, number))
+            return false;
+        at += length + (end ? 1 : 0);
+    }
+    if (!r->spec)
+        return bench_explain(r->reason, BENCH_REASON_TEXT, "%.200s: no kernel is described in it",
+                             r->description->path);
+    return finish_spec(r);
+}
+
+bool bench_description_parse(const char *path, const char *text, bench_description *description,
+                             char reason[BENCH_REASON_TEXT])
+{
+    *description = (bench_description){.count = 0};
+    if (strlen(path) >= sizeof description->path)
+        return bench_explain(reason, BENCH_REASON_TEXT, "a path has at most %d characters", BENCH_PATH_TEXT - 1);
+    set_path(description, path);
+    reader *r = calloc(1, sizeof *r);
+    if (!r)
+        return bench_explain(reason, BENCH_REASON_TEXT, "host memory does not suffice");
+    r->description = description;
+    r->reason = reason;
+    const bool is_read = read_lines(r, text);
+    free(r);
+    if (!is_read)
+        bench_description_free(description);
+    return is_read;
+}
+
+// ---- memory ----
+
+void bench_description_free(bench_description *description)
+{
+    for (int i = 0; i < description->count; i++)
+        bench_spec_free(description->specs[i]);
+    free(description->specs);
+    description->specs = NULL;
+    description->count = 0;
+}
+
+void bench_description_path(const bench_description *description, const char *path, char *text, size_t size)
+{
+    snprintf(text, size, "%s%s", path[0] == '/' ? "" : description->folder, path);
+}
+
+// ---- files ----
+
+enum { LARGEST_FILE = 4 << 20 };
+
+bool bench_description_read(const char *path, bench_description *description, char reason[BENCH_REASON_TEXT])
+{
+    size_t size = 0;
+    *description = (bench_description){.count = 0};
+    char *text = bench_input_read(path, LARGEST_FILE, &size, reason);
+    if (!text)
+        return false;
+    const bool is_text = !memchr(text, '\0', size);
+    const bool is_read =
+        is_text ? bench_description_parse(path, bench_input_text(text, size), description, reason)
+                : bench_explain(reason, BENCH_REASON_TEXT, "%.200s: it is no text: it has zero bytes", path);
+    free(text);
+    return is_read;
+}
