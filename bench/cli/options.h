@@ -44,8 +44,10 @@ typedef enum bench_command {
 #define BENCH_MAX_DEVICES 8
 #define BENCH_MAX_MERGED  16
 #define BENCH_MAX_FILES   16
+#define BENCH_MAX_KERNELS 64
 
 #define BENCH_ROUNDS_UNSAID INT64_MIN
+#define BENCH_REPEATS       2
 
 typedef struct bench_options {
     bench_command command;
@@ -67,6 +69,11 @@ typedef struct bench_options {
     const char *resume_path;
     const char *not_with_resume; /* an option that was given and that only the resumed file may decide; NULL: none */
     const char *digests_path, *junit_path; /* verify */
+    const char *kernels[BENCH_MAX_KERNELS]; /* verify: files that describe kernels */
+    size_t kernel_count;
+    int64_t repeat;       /* verify: runs of each of these kernels */
+    const char *required; /* verify: devices that have to be there, comma-separated */
+    const char *annotate; /* verify: github */
     const char *export_path;              /* tune */
     const char *merged[BENCH_MAX_MERGED]; /* tune: files to take entries from */
     size_t merged_count;

@@ -113,6 +113,11 @@ static bool store(bench_options *options, const bench_cli_option *o, const char 
             return bench_explain(reason, BENCH_REASON_TEXT, "at most %d databases at once", BENCH_MAX_MERGED);
         options->merged[options->merged_count++] = value;
         return true;
+    case BENCH_OPTION_KERNELS:
+        if (options->kernel_count == BENCH_MAX_KERNELS)
+            return bench_explain(reason, BENCH_REASON_TEXT, "at most %d files of kernels at once", BENCH_MAX_KERNELS);
+        options->kernels[options->kernel_count++] = value;
+        return true;
     }
     return false;
 }
@@ -221,6 +226,22 @@ static bool check_together(const bench_options *o, char reason[BENCH_REASON_TEXT
         return bench_explain(reason, BENCH_REASON_TEXT,
                              "cases and --%s exclude each other; beside it operators may stand, whose cases are taken",
                              o->suite ? "suite" : "file");
+    if (o->kernel_count && (o->suite || o->file || o->variant || o->dtype || o->digests_path))
+        return bench_explain(reason, BENCH_REASON_TEXT, "--kernels and --%s exclude each other",
+                             o->suite     ? "suite"
+                             : o->file    ? "file"
+                             : o->variant ? "variant"
+                             : o->dtype   ? "dtype"
+                                          : "digests");
+    if (!o->kernel_count && (o->required || o->annotate || o->repeat != BENCH_REPEATS))
+        return bench_explain(reason, BENCH_REASON_TEXT, "--%s is about kernels of your own: --kernels FILE is wanted",
+                             o->required   ? "require"
+                             : o->annotate ? "annotate"
+                                           : "repeat");
+    if (o->repeat < 1)
+        return bench_explain(reason, BENCH_REASON_TEXT, "--repeat: at least 1 is wanted");
+    if (o->annotate && strcmp(o->annotate, "github") != 0)
+        return bench_explain(reason, BENCH_REASON_TEXT, "--annotate %.100s: github is what is known", o->annotate);
     if (o->device_count && o->platform)
         return bench_explain(reason, BENCH_REASON_TEXT, "--device and --platform exclude each other");
     if (o->startup && o->no_startup)
@@ -264,6 +285,7 @@ bool bench_cli_parse(int argc, char **argv, bench_options *options, char reason[
     options->rounds = BENCH_ROUNDS_UNSAID;
     options->warmup = 3;
     options->seed = 1;
+    options->repeat = BENCH_REPEATS;
     int command_at = -1;
     if (!take_command(argc, argv, options, &command_at, reason))
         return false;
@@ -275,9 +297,12 @@ bool bench_cli_parse(int argc, char **argv, bench_options *options, char reason[
                 return false;
             continue;
         }
-        // "--merge a.json b.json": an operator's name begins no file's.
-        if (options->merged_count && !options->cases[0] && strchr(argv[i], '.') && !strchr(argv[i], '=')) {
-            if (!store(options, find_option("merge", 5, BENCH_COMMAND_TUNE), argv[i], reason))
+        // "--merge a.json b.json", "--kernels a.txt b.txt": no other word has a dot.
+        const bool is_path = !options->cases[0] && strpbrk(argv[i], "./") && !strchr(argv[i], '=');
+        if (is_path && (options->merged_count || options->kernel_count)) {
+            const bench_cli_option *o = options->merged_count ? find_option("merge", 5, BENCH_COMMAND_TUNE)
+                                                              : find_option("kernels", 7, BENCH_COMMAND_VERIFY);
+            if (!store(options, o, argv[i], reason))
                 return false;
             continue;
         }

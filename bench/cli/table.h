@@ -14,7 +14,8 @@ typedef enum bench_option_kind {
     BENCH_OPTION_INTEGER,
     BENCH_OPTION_DURATION,
     BENCH_OPTION_DEVICE, /* may be repeated */
-    BENCH_OPTION_MERGED  /* may be repeated */
+    BENCH_OPTION_MERGED, /* may be repeated */
+    BENCH_OPTION_KERNELS /* may be repeated */
 } bench_option_kind;
 
 typedef struct bench_cli_option {

@@ -7,12 +7,12 @@
 #include "common/text.h"
 #include "measure/same_device.h"
 
-static bool launch(bench_runner_process *c, const char *const *environment)
+static bool launch(bench_runner_process *c)
 {
     char threads[16];
     snprintf(threads, sizeof threads, "%d", c->threads);
     const char *arguments[] = {"clbench", BENCH_WORKER_ARGUMENT, c->name, c->device ? c->device : "", threads, NULL};
-    c->is_starting = bench_process_start(&c->process, arguments, environment, c->why);
+    c->is_starting = bench_process_start(&c->process, arguments, c->environment, c->why);
     snprintf(c->process.who, sizeof c->process.who, "%s", strcmp(c->name, "husk") ? c->name : "the driver or Husk");
     return c->is_starting;
 }
@@ -24,7 +24,8 @@ bool bench_runner_process_start(bench_runner_process *c, const char *name, const
     snprintf(c->name, sizeof c->name, "%s", name);
     c->device = device;
     c->threads = threads;
-    return launch(c, environment);
+    c->environment = environment;
+    return launch(c);
 }
 
 void bench_runner_process_expect(bench_runner_process *c, json_t *device)
@@ -76,7 +77,7 @@ bool bench_runner_process_revive(bench_runner_process *c)
     if (!c->is_usable)
         return false;
     c->restarts++;
-    return launch(c, NULL) && bench_runner_process_await(c, c->open_time);
+    return launch(c) && bench_runner_process_await(c, c->open_time);
 }
 
 void bench_runner_process_stop(bench_runner_process *c)

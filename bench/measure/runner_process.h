@@ -12,6 +12,7 @@ typedef struct bench_runner_process {
     char name[32];
     char version[256];
     const char *device; /* preference, or NULL */
+    const char *const *environment; /* that it is started with; NULL: none */
     int threads;
     bench_process process;
     bool is_starting; /* its hello has not been read */
@@ -23,7 +24,10 @@ typedef struct bench_runner_process {
     double open_time; /* seconds for opening the device: listing every driver, waking a card, loading a compiler */
 } bench_runner_process;
 
-/* Start the worker; the hello is read by await, so that several start side by side. */
+/*
+ * Start the worker; the hello is read by await, so that several start side by side. environment: names and values in
+ * turn, NULL-ended, which have to outlive it, since it may be started again.
+ */
 bool bench_runner_process_start(bench_runner_process *runner, const char *name, const char *device, int threads,
                                 const char *const *environment);
 /* The device that it has to be on, where it is on one. Without a word it is the first hello's. Before await. */

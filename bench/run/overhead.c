@@ -104,7 +104,7 @@ static int measure_device(const bench_options *options, const char *preference, 
 {
     char reason[BENCH_REASON_TEXT] = "";
     bench_runner_process husk;
-    int code = bench_open_husk(&husk, preference, options->max_time);
+    int code = bench_open_husk(&husk, preference, NULL, options->max_time);
     const json_t *device = json_object_get(husk.hello, "device");
     json_t *overhead = code == BENCH_EXIT_OK ? bench_overhead_ask(&husk, options->compile_time, reason) : NULL, *one;
     size_t i;

@@ -231,7 +231,7 @@ static int refuse(const bench_run *r, const char *reason)
 static int open_device(bench_run *r)
 {
     char reason[BENCH_REASON_TEXT];
-    int code = bench_open_husk(&r->runners[0], r->preference, r->options->max_time);
+    int code = bench_open_husk(&r->runners[0], r->preference, NULL, r->options->max_time);
     if (code == BENCH_EXIT_OK)
         ask_kernels(r);
     if (code == BENCH_EXIT_OK && (!bench_resume_same_device(r->results.root, r->device,

@@ -299,9 +299,9 @@ void bench_print_notes(const json_t *notes)
     }
 }
 
-int bench_open_husk(bench_runner_process *husk, const char *preference, double seconds)
+int bench_open_husk(bench_runner_process *husk, const char *preference, const char *const *environment, double seconds)
 {
-    bench_runner_process_start(husk, "husk", preference, 1, NULL);
+    bench_runner_process_start(husk, "husk", preference, 1, environment);
     bool opened = bench_runner_process_await(husk, seconds);
     const char *status = json_string_value(json_object_get(husk->hello, "status"));
     bench_print_notes(json_object_get(husk->hello, "notes"));

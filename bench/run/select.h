@@ -33,9 +33,10 @@ bench_reply bench_list_devices(const char *preference, double seconds, json_t **
 void bench_print_notes(const json_t *notes);
 
 /*
- * Start husk's worker on a device. BENCH_EXIT_OK, or BENCH_EXIT_NO_DEVICE or BENCH_EXIT_ERROR after saying
- * why on stderr. A GPU that is present but not usable is said on stdout, before anything else. seconds: as in await.
+ * Start husk's worker on a device; environment: as bench_runner_process_start's. BENCH_EXIT_OK, or
+ * BENCH_EXIT_NO_DEVICE or BENCH_EXIT_ERROR after saying why on stderr. A GPU that is present but not usable is said on
+ * stdout, before anything else. seconds: as in await.
  */
-int bench_open_husk(bench_runner_process *husk, const char *preference, double seconds);
+int bench_open_husk(bench_runner_process *husk, const char *preference, const char *const *environment, double seconds);
 
 #endif

@@ -365,7 +365,7 @@ static int run(tuner *t, const char *device, const char *preference)
 {
     const bench_options *o = t->options;
     bool only_files = (o->show || o->export_path || o->merged_count) && !o->cases[0] && !o->suite && !o->file;
-    int code = bench_open_husk(&t->husk, device, o->max_time);
+    int code = bench_open_husk(&t->husk, device, NULL, o->max_time);
     if (code == BENCH_EXIT_OK)
         code = open_database(t, preference);
     if (code == BENCH_EXIT_OK && o->device_count > 1)

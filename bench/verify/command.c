@@ -19,6 +19,7 @@
 #include "run/dry_run.h"
 #include "run/select.h"
 #include "verify/check.h"
+#include "verify/kernels.h"
 #include "verify/results.h"
 
 #define MAX_VARIANTS 32
@@ -242,7 +243,7 @@ static int dry_run(const bench_options *options, const bench_suite *suite)
 static int verify_device(verification *v, const bench_suite *suite, const char *preference)
 {
     tally total = {0};
-    int code = bench_open_husk(&v->husk, preference, v->options->max_time);
+    int code = bench_open_husk(&v->husk, preference, NULL, v->options->max_time);
     if (code != BENCH_EXIT_OK) {
         if (v->results)
             bench_verify_results_unopened(v->results, preference, v->husk.why);
@@ -289,6 +290,8 @@ int bench_command_verify(const bench_options *given)
     char reason[BENCH_REASON_TEXT], buffer[64];
     bench_options changed = *given, *options = &changed;
     bench_suite suite;
+    if (given->kernel_count)
+        return bench_verify_kernels(given);
     if (!bench_select_cases(options, "smoke", &suite, reason) || !add_generated(options, &suite, reason) ||
         !bench_check_variant(options->variant, &suite, reason)) {
         fprintf(stderr, "clbench: %s\n", reason);

@@ -64,26 +64,49 @@ static const char *verdict_of(const bench_check *check)
     }
 }
 
-void bench_verify_results_add(bench_verify_results *r, const bench_case *c, const char *op, const char *variant,
-                              const bench_check *check, double seconds)
+void bench_verify_results_put(bench_verify_results *r, const bench_verify_row *row)
 {
     const size_t count = json_array_size(r->devices);
     json_t *results = count ? json_object_get(json_array_get(r->devices, count - 1), "results") : NULL;
     json_t *object = results ? json_object() : NULL;
     if (!results)
         return;
-    const double ratio = bench_number_of(check->verified, "max_ratio");
-    keep(r, object, "case", json_string(c->canonical));
-    keep(r, object, "op", json_string(op));
-    keep(r, object, "asked", text_or_null(variant));
-    keep(r, object, "variant", text_or_null(bench_text_of(check->prepared, "variant")));
-    keep(r, object, "configuration", text_or_null(bench_text_of(check->prepared, "configuration")));
-    keep(r, object, "verdict", json_string(verdict_of(check)));
-    keep(r, object, "reason", text_or_null(check->reason));
-    keep(r, object, "of_bound", isfinite(ratio) ? json_real(ratio) : json_null());
-    keep(r, object, "seconds", json_real(seconds));
+    keep(r, object, "case", text_or_null(row->name));
+    keep(r, object, "op", json_string(row->op));
+    keep(r, object, "asked", text_or_null(row->asked));
+    keep(r, object, "variant", text_or_null(row->variant));
+    keep(r, object, "configuration", text_or_null(row->configuration));
+    keep(r, object, "verdict", json_string(row->verdict));
+    keep(r, object, "reason", text_or_null(row->reason));
+    keep(r, object, "of_bound", isfinite(row->of_bound) && row->of_bound >= 0 ? json_real(row->of_bound) : json_null());
+    keep(r, object, "seconds", json_real(row->seconds));
+    if (row->reproducer)
+        keep(r, object, "reproducer", text_or_null(row->reproducer));
+    if (row->by)
+        keep(r, object, "by", text_or_null(row->by));
+    if (row->file)
+        keep(r, object, "file", text_or_null(row->file));
+    if (row->line)
+        keep(r, object, "line", json_integer(row->line));
     if (json_array_append_new(results, object))
         r->lacks_memory = true;
+}
+
+void bench_verify_results_add(bench_verify_results *r, const bench_case *c, const char *op, const char *variant,
+                              const bench_check *check, double seconds)
+{
+    const bench_verify_row row = {
+        .name = c->canonical,
+        .op = op,
+        .asked = variant,
+        .variant = bench_text_of(check->prepared, "variant"),
+        .configuration = bench_text_of(check->prepared, "configuration"),
+        .verdict = verdict_of(check),
+        .reason = check->reason,
+        .of_bound = bench_number_of(check->verified, "max_ratio"),
+        .seconds = seconds,
+    };
+    bench_verify_results_put(r, &row);
 }
 
 void bench_verify_results_unopened(bench_verify_results *r, const char *preference, const char *why)
@@ -182,7 +205,10 @@ static void put_case(const json_t *result, FILE *file)
     char name[BENCH_CASE_TEXT + 200], classname[100];
     const char *verdict = bench_text_of(result, "verdict"), *element = element_of(verdict),
                *asked = bench_text_of(result, "asked"), *reason = bench_text_of(result, "reason");
+    const bool is_kernel = *bench_text_of(result, "reproducer") != '\0';
     snprintf(name, sizeof name, "%s [%s]", bench_text_of(result, "case"), *asked ? asked : "chosen");
+    if (is_kernel && !*asked)
+        snprintf(name, sizeof name, "%s", bench_text_of(result, "case"));
     snprintf(classname, sizeof classname, "clbench.%.80s", bench_text_of(result, "op"));
     fputs("    <testcase", file);
     put_attribute("classname", classname, file);
@@ -196,7 +222,16 @@ static void put_case(const json_t *result, FILE *file)
     put_attribute("message", *reason ? reason : verdict, file);
     if (strcmp(element, "skipped") != 0)
         put_attribute("type", verdict, file);
-    fputs("/>\n    </testcase>\n", file);
+    const char *reproducer = bench_text_of(result, "reproducer");
+    if (!*reproducer) {
+        fputs("/>\n    </testcase>\n", file);
+        return;
+    }
+    fputs(">", file);
+    put_escaped(*reason ? reason : verdict, file);
+    fputs("\n", file);
+    put_escaped(reproducer, file);
+    fprintf(file, "\n</%s>\n    </testcase>\n", element);
 }
 
 static void write_junit(const bench_verify_results *r, FILE *file)

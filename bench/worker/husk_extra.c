@@ -11,6 +11,7 @@
 #include "common/text.h"
 #include "system/timer.h"
 #include "worker/husk_runner.h"
+#include "worker/kernel_requests.h"
 #include "worker/measure_peaks.h"
 #include "worker/meter.h"
 #include "worker/overhead.h"
@@ -318,5 +319,5 @@ json_t *bench_husk_extra(void *session, const char *what, json_t *request)
             return failure(reason);
         return json_pack("{s:s, s:f}", "answer", "ok", "ratio", ns);
     }
-    return NULL;
+    return bench_kernel_request(s, what, request);
 }

@@ -81,6 +81,8 @@ static void husk_close(void *session)
 {
     bench_husk_session *s = session;
     bench_meter_release(s->meter);
+    if (s->described)
+        s->end_described(s->described);
     husk_queue_release(s->queue);
     husk_context_release(s->context);
     husk_device_list_release(s->list);

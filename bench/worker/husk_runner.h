@@ -22,6 +22,8 @@ typedef struct bench_husk_session {
     bench_builds builds;       /* that are under way */
     uint64_t open_ns;          /* what listing the devices and creating context and queue took */
     bench_meter *meter;        /* made when first asked for */
+    struct bench_described *described; /* kernels of the user's own: worker/kernel_requests.h; NULL: none */
+    void (*end_described)(struct bench_described *described);
     const bench_husk_job *job; /* of the case prepared last; NULL: there is none */
 } bench_husk_session;
 

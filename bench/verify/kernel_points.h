@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * bench/verify/kernel_points.h: which described kernels, parameters and sizes the command line chooses.
+ *
+ * Words behind the files: kernels' names, and NAME=VALUE, which takes the place of a parameter's or a size's list. The
+ * value need not be of the list.
+ */
+#ifndef BENCH_VERIFY_KERNEL_POINTS_H
+#define BENCH_VERIFY_KERNEL_POINTS_H
+
+#include "spec/description.h"
+
+enum { BENCH_MOST_CHOICES = 40 };
+
+typedef struct bench_kernel_choice {
+    char names[BENCH_MOST_CHOICES][BENCH_NAME_TEXT]; /* of kernels; none: all */
+    int name_count;
+    struct {
+        char name[BENCH_NAME_TEXT];
+        int64_t value;
+    } values[BENCH_MOST_CHOICES];
+    int value_count;
+} bench_kernel_choice;
+
+/* Points to try: count of them, width numbers each. */
+typedef struct bench_kernel_points {
+    int64_t *values;
+    int64_t count;
+    int width;
+} bench_kernel_points;
+
+/* From the words, joined by blanks; "" chooses everything. False: reason. */
+bool bench_kernel_choice_parse(const char *words, bench_kernel_choice *choice, char reason[BENCH_REASON_TEXT]);
+/* A name that none of the descriptions has; NULL: each is somewhere. */
+const char *bench_kernel_choice_unknown(const bench_kernel_choice *choice, const bench_description *descriptions,
+                                        size_t count);
+bool bench_kernel_choice_has(const bench_kernel_choice *choice, const bench_spec *spec);
+
+/* The parameters' combinations and the sizes, without those that a choice makes the same. False: memory is short. */
+bool bench_kernel_configs(const bench_kernel_choice *choice, const bench_spec *spec, bench_kernel_points *points);
+bool bench_kernel_sizes(const bench_kernel_choice *choice, const bench_spec *spec, bench_kernel_points *points);
+void bench_kernel_points_free(bench_kernel_points *points);
+
+#endif
