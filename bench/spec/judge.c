@@ -10,7 +10,7 @@
 #include "ref/check.h"
 #include "ref/random.h"
 
-enum { RANDOM_SAMPLES = 4096, EDGE_SAMPLES = 1024, LARGEST_COVER = 1 << 26 };
+enum { MOST_RANDOM_SAMPLES = 4096, LEAST_RANDOM_SAMPLES = 256, LARGEST_COVER = 1 << 26 };
 
 // Operations of this evaluator that a multiply-add of the reference's takes the time of, about.
 #define STEPS_PER_MULTIPLY_ADD 0.5
@@ -323,10 +323,13 @@ static int64_t draw_edge(const judging *j, husk_ref_random *random, int64_t exte
     return place < 0 ? 0 : place >= extent ? extent - 1 : place;
 }
 
-static bool judge_samples(judging *j, uint64_t seed)
+static bool judge_samples(judging *j, uint64_t seed, double affordable)
 {
     husk_ref_random random = {.seed = seed};
     const int ranges = j->expectation->range_count;
+    const int random_samples = affordable > MOST_RANDOM_SAMPLES    ? MOST_RANDOM_SAMPLES
+                               : affordable < LEAST_RANDOM_SAMPLES ? LEAST_RANDOM_SAMPLES
+                                                                   : (int)affordable;
     for (int64_t corner = 0; corner < (int64_t)1 << (2 * ranges); corner++) {
         int64_t at = 0;
         for (int i = 0; i < ranges; i++) {
@@ -337,14 +340,14 @@ static bool judge_samples(judging *j, uint64_t seed)
         if (!judge_at(j, at))
             return false;
     }
-    for (int sample = 0; sample < EDGE_SAMPLES; sample++) {
+    for (int sample = 0; sample < random_samples / 4; sample++) {
         int64_t at = 0;
         for (int i = 0; i < ranges; i++)
             at = at * j->extents[i] + draw_edge(j, &random, j->extents[i]);
         if (!judge_at(j, at))
             return false;
     }
-    for (int sample = 0; sample < RANDOM_SAMPLES; sample++) {
+    for (int sample = 0; sample < random_samples; sample++) {
         if (!judge_at(j, husk_ref_random_below(&random, j->total)))
             return false;
     }
@@ -422,7 +425,7 @@ void bench_judge_formula(bench_point *point, const bench_expectation *expectatio
     bool goes_on = true;
     for (int64_t i = 0; i < j.total && goes_on && is_complete; i++)
         goes_on = judge_at(&j, i);
-    if (!is_complete && judge_samples(&j, seed))
+    if (!is_complete && judge_samples(&j, seed, most / cost))
         find_nan(&j);
     judgement->is_inconclusive =
         judgement->is_inconclusive || (j.vague >= 16 && j.vague > 3 * j.sure) || (j.sure == 0 && j.vague > 0);

@@ -3,8 +3,8 @@
  * bench/spec/judge.h: whether a buffer holds what a formula expects of it, and nothing else was written.
  *
  * Every element is compared where that takes no more operations than HUSK_REF_COMPLETE_COST's multiply-adds; of more,
- * elements at the corners, beside multiples of the configuration's numbers and of powers of 2, and 4,096 random ones.
- * Then no element anywhere may be NaN unless one of these should be.
+ * elements at the corners, beside multiples of the configuration's numbers and of powers of 2, and 256 to 4,096 random
+ * ones, as many as are evaluated in a moment. Then no element anywhere may be NaN unless one of these should be.
  */
 #ifndef BENCH_SPEC_JUDGE_H
 #define BENCH_SPEC_JUDGE_H
