@@ -74,6 +74,7 @@ typedef struct bench_options {
     int64_t repeat;       /* verify: runs of each of these kernels */
     const char *required; /* verify: devices that have to be there, comma-separated */
     const char *annotate; /* verify: github */
+    const char *offline;  /* verify: targets that kernels are compiled for, comma-separated */
     double fuzz;          /* verify: seconds on each device for sizes that are drawn */
     const char *export_path;              /* tune */
     const char *merged[BENCH_MAX_MERGED]; /* tune: files to take entries from */

@@ -233,10 +233,11 @@ static bool check_together(const bench_options *o, char reason[BENCH_REASON_TEXT
                              : o->variant ? "variant"
                              : o->dtype   ? "dtype"
                                           : "digests");
-    if (!o->kernel_count && (o->required || o->annotate || o->fuzz > 0 || o->repeat != BENCH_REPEATS))
+    if (!o->kernel_count && (o->required || o->annotate || o->offline || o->fuzz > 0 || o->repeat != BENCH_REPEATS))
         return bench_explain(reason, BENCH_REASON_TEXT, "--%s is about kernels of your own: --kernels FILE is wanted",
                              o->required   ? "require"
                              : o->annotate ? "annotate"
+                             : o->offline  ? "offline"
                              : o->fuzz > 0 ? "fuzz"
                                            : "repeat");
     if (o->repeat < 1)

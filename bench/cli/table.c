@@ -111,6 +111,8 @@ static const bench_cli_option options[] = {
      "--kernels: run each N times, which have to come to the same bits (default 2)"},
     {"fuzz", 0, DURATION, AT(fuzz), VERIFY, "TIME", "",
      "--kernels: on each device, time for sizes that are drawn; the smallest that fails is said"},
+    {"offline", 0, TEXT, AT(offline), VERIFY, "TARGET,...", "nvidia amd intel all",
+     "--kernels: compile for GPUs that are not here, and say what kernels take there; no device is opened without -d"},
     {"require", 0, TEXT, AT(required), VERIFY, "NAME,...", "pocl oclgrind intel rusticl nvidia amd",
      "--kernels: devices that have to be here, by a part of their or their platform's name; the devices, without -d"},
     {"annotate", 0, TEXT, AT(annotate), VERIFY, "WHAT", "github",

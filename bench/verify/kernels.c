@@ -17,6 +17,7 @@
 #include "system/timer.h"
 #include "verify/kernel_devices.h"
 #include "verify/kernel_fuzz.h"
+#include "verify/kernel_offline.h"
 #include "verify/kernel_points.h"
 #include "verify/kernel_row.h"
 
@@ -197,10 +198,22 @@ static int run(verification *v, bench_options *options)
     snprintf(required, sizeof required, "%s", options->required ? options->required : "");
     // --require, and nothing that it names is here: the default device was not asked for.
     const bool has_none = options->required && !options->device_count && !options->platform;
-    const size_t devices = has_none ? 0 : options->device_count ? options->device_count : 1;
+    // --offline by itself needs no device.
+    const bool wants_none = options->offline && !options->device_count && !options->platform && !options->required;
+    const size_t devices = has_none || wants_none ? 0 : options->device_count ? options->device_count : 1;
     for (size_t i = 0; i < devices && !bench_interrupted; i++) {
         v->session.preference = bench_device_preference(options, i, buffer);
         const int answer = verify_device(v, required);
+        code = code == BENCH_EXIT_OK ? answer : code;
+    }
+    if (options->offline && !bench_interrupted) {
+        const bench_kernel_offline offline = {.options = options,
+                                              .descriptions = v->descriptions,
+                                              .count = options->kernel_count,
+                                              .choice = &v->choice,
+                                              .results = v->session.has_results ? &v->session.results : NULL,
+                                              .total = &v->total};
+        const int answer = bench_kernel_offline_run(&offline);
         code = code == BENCH_EXIT_OK ? answer : code;
     }
     if (required[0] && !bench_interrupted) {

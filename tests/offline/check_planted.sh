@@ -11,7 +11,8 @@ export HUSK_OFFLINE_DIR
 mkdir -p "$HUSK_OFFLINE_DIR"
 ln -sfn "$main/intel" "$HUSK_OFFLINE_DIR/intel"
 OFFLINE=$HUSK_OFFLINE_DIR
-. "$here/tools.sh"
+compilers=$root/bench/offline
+. "$compilers/tools.sh"
 find_tools
 out=$HUSK_OFFLINE_DIR/out
 status=0

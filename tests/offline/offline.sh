@@ -14,7 +14,8 @@ export LC_ALL
 tab=$(printf '\t')
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
-. "$here/tools.sh"
+compilers=$root/bench/offline
+. "$compilers/tools.sh"
 OFFLINE=${HUSK_OFFLINE_DIR:-$root/build/offline}
 export OFFLINE
 jobs=${HUSK_OFFLINE_JOBS:-$(getconf _NPROCESSORS_ONLN 2> /dev/null || echo 2)}
@@ -152,7 +153,7 @@ awk -f "$here/jobs.awk" "$work/hashes" "$work/have" "$work/vendors" "$work/progr
     sort | cut -d ' ' -f 3- > "$work/jobs"
 echo "$(wc -l < "$work/programs") programs, $(wc -l < "$work/pairs") pairs of program and target;" \
     "$(wc -l < "$work/jobs") programs to compile for a vendor, $jobs at a time"
-xargs -r -P "$jobs" -n 3 sh "$here/compile_program.sh" < "$work/jobs"
+xargs -r -P "$jobs" -n 3 sh "$compilers/compile_program.sh" < "$work/jobs"
 
 awk -f "$here/cells.awk" "$work/hashes" "$work/vendors" "$work/programs" "$work/pairs" > "$work/cells"
 {

@@ -105,6 +105,26 @@ run 0 kernels.txt scale_and_clamp
 run 3 kernels.txt scale_and_clamp --fuzz 10s
 says "clbench verify --kernels kernels.txt scale_and_clamp V=1 n=77"
 
+# For GPUs that are not here, where compilers for them are.
+restore
+run 2 kernels.txt --offline nothing_of_that_name
+says "--offline nothing_of_that_name: targets are nvidia"
+if command -v clang-19 > "$work/which" && [ -e /usr/lib/clc/amdgcn--amdhsa.bc ]; then
+    run 0 kernels.txt tiled_gemm T=8 --offline gfx942 --json "$work/out.json"
+    says "tiled_gemm               T=8                  gfx942"
+    says "1 right"
+    grep -q '"case": "tiled_gemm for gfx942"' "$work/out.json" || complain "no row in the JSON file"
+    sed 's/^  flops   2\*m.*/  limit registers<=5/' "$kernels/kernels.txt" > "$work/kernels/kernels.txt"
+    run 3 kernels.txt tiled_gemm T=8 --offline gfx942
+    says "and the limit is 5"
+    sed 's/sum += /sum + = /' "$kernels/gemm.cl" > "$work/kernels/gemm.cl"
+    run 1 kernels.txt tiled_gemm T=8 --offline gfx942
+    says "error  tiled_gemm T=8 for gfx942"
+else
+    run 6 kernels.txt tiled_gemm T=8 --offline gfx942
+    says "nothing is compiled for gfx942: there is no"
+fi
+
 # What does not compile, does not fit, is not there.
 restore
 sed 's/return;/retrun;/' "$kernels/stencil.cl" > "$work/kernels/stencil.cl"
