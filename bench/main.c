@@ -29,6 +29,7 @@
 #include "run/run.h"
 #include "tune/command.h"
 #include "verify/command.h"
+#include "verify/init_ci.h"
 #include "worker/husk_runner.h"
 #include "worker/husk_extra.h"
 #include "worker/worker.h"
@@ -82,6 +83,8 @@ static int run_command(const bench_options *options)
         return bench_command_compare(options);
     case BENCH_COMMAND_HISTORY:
         return bench_command_history(options);
+    case BENCH_COMMAND_INIT_CI:
+        return bench_command_init_ci(options);
     case BENCH_COMMAND_REPORT:
         return bench_command_report(options);
     default:

@@ -38,6 +38,7 @@ typedef enum bench_command {
     BENCH_COMMAND_HISTORY,
     BENCH_COMMAND_REPORT,
     BENCH_COMMAND_ROOFLINE,
+    BENCH_COMMAND_INIT_CI,
     BENCH_COMMAND_COUNT
 } bench_command;
 

@@ -12,7 +12,8 @@ enum {
     ROOFLINE = 1 << BENCH_COMMAND_ROOFLINE,
     TUNE = 1 << BENCH_COMMAND_TUNE,
     COMPARE = 1 << BENCH_COMMAND_COMPARE,
-    REPORT = 1 << BENCH_COMMAND_REPORT
+    REPORT = 1 << BENCH_COMMAND_REPORT,
+    INIT_CI = 1 << BENCH_COMMAND_INIT_CI
 };
 
 static const bench_cli_command commands[BENCH_COMMAND_COUNT] = {
@@ -45,6 +46,8 @@ static const bench_cli_command commands[BENCH_COMMAND_COUNT] = {
                               "results as one page: plots, baselines, networks, the table", BENCH_WORDS_FILES},
     [BENCH_COMMAND_ROOFLINE] = {"roofline", "RESULT.json [-o FILE.svg]",
                                 "a result's cases under the measured roofs, as a picture", BENCH_WORDS_FILES},
+    [BENCH_COMMAND_INIT_CI] = {"init-ci", "github|gitlab [FILE...] [-o FILE]",
+                               "write a CI job that verifies kernels of your own", BENCH_WORDS_FILES},
 };
 
 #define AT(member) offsetof(bench_options, member)
@@ -119,7 +122,8 @@ static const bench_cli_option options[] = {
      "--kernels: also print what is wrong as annotations of GitHub Actions"},
     {"digests", 0, TEXT, AT(digests_path), VERIFY, "FILE", "FILE",
      "write a line a result: case, variant, a hash of all its bits"},
-    {"output", 'o', TEXT, AT(output_path), ROOFLINE | REPORT, "FILE", "FILE", "where the picture or the page goes"},
+    {"output", 'o', TEXT, AT(output_path), ROOFLINE | REPORT | INIT_CI, "FILE", "FILE",
+     "where the picture, the page or the job goes; init-ci: - is stdout"},
     {"list", 'l', FLAG, AT(list), RUNS | VERIFY | LIST | TUNE, NULL, "", "list the cases and do nothing else"},
     {"dry-run", 'n', FLAG, AT(dry_run), RUNS | VERIFY | TUNE, NULL, "",
      "say what would be done, where, against what and how long it takes, and do nothing"},

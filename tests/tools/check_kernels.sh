@@ -125,6 +125,31 @@ else
     says "nothing is compiled for gfx942: there is no"
 fi
 
+# The jobs that init-ci writes: what they run, run here with the clbench that is tested.
+restore
+mkdir -p "$work/kernels/build/husk"
+ln -s "$clbench" "$work/kernels/build/husk/clbench"
+for service in github gitlab; do
+    (cd "$work/kernels" && "$clbench" init-ci "$service" kernels.txt) > "$work/out" 2> "$work/err" ||
+        complain "init-ci $service"
+    says "it verifies kernels.txt"
+    (cd "$work/kernels" && "$clbench" init-ci "$service" kernels.txt) > "$work/out" 2> "$work/err" &&
+        complain "init-ci $service wrote over its file"
+    says "is there already"
+done
+"$has_oclgrind" || sed -i 's/pocl,oclgrind/pocl/' "$work/kernels/.gitlab-ci.yml" \
+    "$work/kernels/.github/workflows/verify-kernels.yml"
+awk '/name: Verify the kernels/ { getline; inside = 1; next } inside && !/^          / { exit } inside { print }' \
+    "$work/kernels/.github/workflows/verify-kernels.yml" > "$work/github.sh"
+sed -n 's/^    - \(build.*--require.*\)/\1/p' "$work/kernels/.gitlab-ci.yml" > "$work/gitlab.sh"
+for service in github gitlab; do
+    rm -f "$work/kernels/kernels.xml"
+    grep -q 'clbench verify' "$work/$service.sh" || complain "$service's job runs nothing"
+    (cd "$work/kernels" && sh -eu "$work/$service.sh") > "$work/out" 2> "$work/err" || complain "$service's job fails"
+    says "right, 0 wrong"
+    grep -q '<testsuite ' "$work/kernels/kernels.xml" || complain "$service's job leaves no JUnit file"
+done
+
 # What does not compile, does not fit, is not there.
 restore
 sed 's/return;/retrun;/' "$kernels/stencil.cl" > "$work/kernels/stencil.cl"

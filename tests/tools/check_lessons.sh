@@ -14,7 +14,7 @@
 set -eu
 what=$1
 source=$2
-lessons="quick-start first-call first-network write-a-kernel use-in-ci" # in the order of reading
+lessons="quick-start first-call first-network write-a-kernel use-in-ci verify-kernels" # in the order of reading
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 status=0
