@@ -6,9 +6,42 @@
 #include <string.h>
 
 #include "spec/parse_spec.h"
-#include "system/input.h"
 
 enum { LONGEST_LINE = 4000, MOST_SPECS = 500 };
+
+// ---- memory ----
+
+bool bench_description_begin(const char *path, bench_description *description, char reason[BENCH_REASON_TEXT])
+{
+    const char *slash = strrchr(path, '/');
+    *description = (bench_description){.count = 0};
+    if (strlen(path) >= sizeof description->path)
+        return bench_explain(reason, BENCH_REASON_TEXT, "a path has at most %d characters", BENCH_PATH_TEXT - 1);
+    snprintf(description->path, sizeof description->path, "%.511s", path);
+    snprintf(description->folder, sizeof description->folder, "%.*s", slash ? (int)(slash - path) + 1 : 0, path);
+    return true;
+}
+
+bench_spec *bench_description_add(bench_description *description)
+{
+    bench_spec **specs = realloc(description->specs, (size_t)(description->count + 1) * sizeof *specs);
+    if (!specs)
+        return NULL;
+    description->specs = specs;
+    bench_spec *spec = calloc(1, sizeof *spec);
+    if (spec)
+        specs[description->count++] = spec;
+    return spec;
+}
+
+void bench_description_free(bench_description *description)
+{
+    for (int i = 0; i < description->count; i++)
+        bench_spec_free(description->specs[i]);
+    free(description->specs);
+    description->specs = NULL;
+    description->count = 0;
+}
 
 // ---- lines ----
 
@@ -46,13 +79,9 @@ static bool begin_spec(reader *r)
     r->scan.line = line;
     if (d->count == MOST_SPECS)
         return bench_scan_fail(&r->scan, column, "a file describes at most %d kernels", MOST_SPECS);
-    bench_spec **specs = realloc(d->specs, (size_t)(d->count + 1) * sizeof *specs);
-    if (specs)
-        d->specs = specs;
-    r->spec = specs ? calloc(1, sizeof *r->spec) : NULL;
+    r->spec = bench_description_add(d);
     if (!r->spec)
         return bench_scan_fail(&r->scan, column, "host memory does not suffice");
-    d->specs[d->count++] = r->spec;
     if (!bench_parse_heading(&r->scan, r->spec, is_pipeline) || !bench_scan_end(&r->scan))
         return false;
     if (!is_pipeline) {
@@ -75,13 +104,6 @@ static bool read_line(reader *r, int number)
         return bench_scan_fail(&r->scan, r->scan.word.column,
                                "a description begins with kernel NAME file=..., or pipeline NAME file=...");
     return bench_parse_line(&r->scan, r->spec);
-}
-
-static void set_path(bench_description *description, const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    snprintf(description->path, sizeof description->path, "%.511s", path);
-    snprintf(description->folder, sizeof description->folder, "%.*s", slash ? (int)(slash - path) + 1 : 0, path);
 }
 
 static bool read_lines(reader *r, const char *text)
@@ -109,10 +131,8 @@ static bool read_lines(reader *r, const char *text)
 bool bench_description_parse(const char *path, const char *text, bench_description *description,
                              char reason[BENCH_REASON_TEXT])
 {
-    *description = (bench_description){.count = 0};
-    if (strlen(path) >= sizeof description->path)
-        return bench_explain(reason, BENCH_REASON_TEXT, "a path has at most %d characters", BENCH_PATH_TEXT - 1);
-    set_path(description, path);
+    if (!bench_description_begin(path, description, reason))
+        return false;
     reader *r = calloc(1, sizeof *r);
     if (!r)
         return bench_explain(reason, BENCH_REASON_TEXT, "host memory does not suffice");
@@ -125,37 +145,9 @@ bool bench_description_parse(const char *path, const char *text, bench_descripti
     return is_read;
 }
 
-// ---- memory ----
-
-void bench_description_free(bench_description *description)
-{
-    for (int i = 0; i < description->count; i++)
-        bench_spec_free(description->specs[i]);
-    free(description->specs);
-    description->specs = NULL;
-    description->count = 0;
-}
+// ---- paths ----
 
 void bench_description_path(const bench_description *description, const char *path, char *text, size_t size)
 {
     snprintf(text, size, "%s%s", path[0] == '/' ? "" : description->folder, path);
-}
-
-// ---- files ----
-
-enum { LARGEST_FILE = 4 << 20 };
-
-bool bench_description_read(const char *path, bench_description *description, char reason[BENCH_REASON_TEXT])
-{
-    size_t size = 0;
-    *description = (bench_description){.count = 0};
-    char *text = bench_input_read(path, LARGEST_FILE, &size, reason);
-    if (!text)
-        return false;
-    const bool is_text = !memchr(text, '\0', size);
-    const bool is_read =
-        is_text ? bench_description_parse(path, bench_input_text(text, size), description, reason)
-                : bench_explain(reason, BENCH_REASON_TEXT, "%.200s: it is no text: it has zero bytes", path);
-    free(text);
-    return is_read;
 }

@@ -29,8 +29,11 @@ static void fail(walk *w, const bench_node *node, const char *format, ...)
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     w->e->has_failed = true;
-    snprintf(w->e->reason, sizeof w->e->reason, "%.200s:%d:%d: %.600s", w->expression->file, w->expression->line,
-             node->column, text);
+    snprintf(w->e->reason, sizeof w->e->reason, "%.200s:%d:", w->expression->file, w->expression->line);
+    // Of a document that was translated only the line is known.
+    if (node->column)
+        bench_append(w->e->reason, sizeof w->e->reason, "%d:", node->column);
+    bench_append(w->e->reason, sizeof w->e->reason, " %.600s", text);
 }
 
 static bool count_step(walk *w, const bench_node *node)

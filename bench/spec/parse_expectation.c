@@ -268,6 +268,10 @@ bool bench_parse_expectation(bench_scan *scan, bench_spec *spec)
         is_read = parse_formula(scan, spec, expectation);
     } else if (bench_scan_take(scan, "anything")) {
         expectation->by = BENCH_BY_NOBODY;
+        expectation->any_order = true;
+        is_read = true;
+    } else if (bench_scan_take(scan, "repeatable")) {
+        expectation->by = BENCH_BY_NOBODY;
         is_read = true;
     } else if (bench_scan_take(scan, "as")) {
         is_read = parse_operator(scan, spec, expectation);
@@ -276,7 +280,7 @@ bool bench_parse_expectation(bench_scan *scan, bench_spec *spec)
     } else {
         is_read = bench_scan_fail(scan, scan->word.column,
                                   "behind %s comes [i] = FORMULA, as OPERATOR(...), by \"LIBRARY:FUNCTION\", by "
-                                  "\"FILE.npy\", or anything",
+                                  "\"FILE.npy\", anything, or repeatable",
                                   name);
     }
     is_read = is_read && parse_clauses(scan, spec, expectation);

@@ -12,6 +12,15 @@ int bench_spec_buffer_of(const bench_spec *spec, int symbol)
     return -1;
 }
 
+bool bench_spec_compares(const bench_spec *spec)
+{
+    for (int i = 0; i < spec->expectation_count; i++) {
+        if (spec->expectations[i].by != BENCH_BY_NOBODY)
+            return true;
+    }
+    return false;
+}
+
 static void free_step(bench_step *step)
 {
     for (int i = 0; i < step->argument_count; i++) {

@@ -118,7 +118,7 @@ typedef enum bench_expected_by {
     BENCH_BY_OPERATOR, /* one of Husk's, by its reference */
     BENCH_BY_FUNCTION, /* of a shared object */
     BENCH_BY_FILE,     /* .npy */
-    BENCH_BY_NOBODY    /* `anything` */
+    BENCH_BY_NOBODY    /* `anything`, `repeatable` */
 } bench_expected_by;
 
 typedef enum bench_tolerance {
@@ -154,7 +154,7 @@ typedef struct bench_expectation {
     bench_element computed_in;
     bench_tolerance tolerance;
     double limit; /* ULPS, ABSOLUTE, RELATIVE */
-    bool any_order; /* `in any order`: runs may differ in how they round, as atomic sums do */
+    bool any_order; /* runs may differ: `in any order` in how they round, as atomic sums do; `anything` in everything */
     char path[BENCH_PATH_TEXT], function[BENCH_NAME_TEXT]; /* FUNCTION, FILE */
     char op[BENCH_NAME_TEXT]; /* OPERATOR */
     bench_operand_of keys[BENCH_MOST_KEYS];
@@ -200,6 +200,8 @@ typedef struct bench_spec {
 
 /* The symbol's buffer; -1: it is none. */
 int bench_spec_buffer_of(const bench_spec *spec, int symbol);
+/* Whether results are compared with anything. */
+bool bench_spec_compares(const bench_spec *spec);
 void bench_spec_free(bench_spec *spec);
 
 #endif

@@ -18,6 +18,7 @@ void bench_kernel_tally_add(bench_kernel_tally *to, const bench_kernel_tally *fr
     to->right += from->right;
     to->wrong += from->wrong;
     to->inconclusive += from->inconclusive;
+    to->uncompared += from->uncompared;
     to->refused += from->refused;
     to->errors += from->errors;
     to->timeouts += from->timeouts;
@@ -165,6 +166,7 @@ static void count(bench_kernel_tally *t, const char *verdict)
 static void finish(bench_kernel_row *r, const int64_t *size, const outcome *o)
 {
     count(&r->tally, o->verdict);
+    r->tally.uncompared += !strcmp(o->verdict, "inconclusive") && !bench_spec_compares(r->spec);
     put(r, size, o);
     if (!strcmp(o->verdict, "refused") && !r->refused[0])
         snprintf(r->refused, sizeof r->refused, "%s", o->reason);
@@ -174,6 +176,9 @@ static void finish(bench_kernel_row *r, const int64_t *size, const outcome *o)
 }
 
 // ---- verdicts ----
+
+// A run that ended well, of which the description expects no results.
+static const char nothing_expected[] = "it runs; no results are compared, since none are described";
 
 // "Invalid write of size 4 ..., at line 12: y[i] = x[i];" of what a simulator saw.
 static void tell_findings(const json_t *findings, outcome *o)
@@ -195,7 +200,7 @@ static void tell_findings(const json_t *findings, outcome *o)
         bench_append(o->reason, sizeof o->reason, "; %.400s", before);
 }
 
-static void judge(bench_state state, const json_t *reply, outcome *o)
+static void judge(const bench_spec *spec, bench_state state, const json_t *reply, outcome *o)
 {
     const char *stage = bench_text_of(reply, "stage");
     o->log = NULL;
@@ -207,6 +212,10 @@ static void judge(bench_state state, const json_t *reply, outcome *o)
                      : json_is_true(json_object_get(reply, "inconclusive")) ? "inconclusive"
                                                                             : "right";
         snprintf(o->reason, sizeof o->reason, "%s", is_right ? "" : bench_text_of(reply, "text"));
+        if (is_right && !bench_spec_compares(spec)) {
+            snprintf(o->reason, sizeof o->reason, "%s", nothing_expected);
+            snprintf(o->by, sizeof o->by, "%s", nothing_expected);
+        }
     } else {
         o->verdict = state == BENCH_STATE_UNSUPPORTED ? "refused" : state == BENCH_STATE_TIMEOUT ? "timeout" : "error";
         o->ratio = -1;
@@ -237,7 +246,7 @@ static bool try_size(bench_kernel_row *r, const int64_t *size, outcome *o, json_
     const uint64_t start = bench_now_ns();
     const bench_state state = ask(r, size, "check_kernel", reply, o->reason);
     o->seconds = (double)(bench_now_ns() - start) * 1e-9;
-    judge(state, *reply, o);
+    judge(r->spec, state, *reply, o);
     return true;
 }
 

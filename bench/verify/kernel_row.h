@@ -13,6 +13,7 @@
 
 typedef struct bench_kernel_tally {
     int64_t right, wrong, inconclusive, refused, errors, timeouts;
+    int64_t uncompared; /* of the inconclusive: the description expects nothing of the results */
 } bench_kernel_tally;
 
 void bench_kernel_tally_add(bench_kernel_tally *to, const bench_kernel_tally *from);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/text.h"
+#include "spec/read.h"
 #include "worker/kernel_expected.h"
 #include "worker/session.h"
 #include "worker/simulator_log.h"
@@ -111,7 +112,7 @@ static bool may_differ(const bench_spec *spec, int buffer)
 {
     for (int i = 0; i < spec->expectation_count; i++) {
         const bench_expectation *expectation = &spec->expectations[i];
-        if (expectation->buffer == buffer && (expectation->any_order || expectation->by == BENCH_BY_NOBODY))
+        if (expectation->buffer == buffer && expectation->any_order)
             return true;
     }
     return false;
