@@ -194,5 +194,48 @@ says "timeout  hang"
 says "error  crash"
 says "after                                         1 right"
 
+# A tuning problem in T1: with a reference, without one, and with faults that show without any.
+restore
+run 0 map.t1.json
+says "9 right, 0 wrong, 0 ended with an error"
+sed 's/-0.25/-0.5/' "$kernels/map.t1.json" > "$work/kernels/map.t1.json"
+run 3 map.t1.json WG=16 V=4
+says "y[667] is 0, and 0.0005 is right"
+cat > "$work/kernels/plain.json" << 'END'
+{
+    "ConfigurationSpace": {"TuningParameters": [{"Name": "WG", "Type": "int", "Values": "[8]"}]},
+    "KernelSpecification": {
+        "Language": "OpenCL", "KernelName": "plain", "KernelFile": "plain.cl",
+        "GlobalSize": {"X": "64 // WG * WG"}, "LocalSize": {"X": "WG"},
+        "Arguments": [
+            {"Name": "x", "Type": "int32", "Size": 64, "FillType": "Random", "FillValue": 100,
+             "AccessType": "ReadOnly", "MemoryType": "Vector"},
+            {"Name": "y", "Type": "int32", "Size": 64, "AccessType": "WriteOnly", "MemoryType": "Vector"}
+        ]
+    }
+}
+END
+# plain CODE STATEMENT: clbench has to end with this code on a kernel that does this.
+plain() {
+    echo "__kernel void plain(__global int *x, __global int *y) { int i = get_global_id(0); $2 }" \
+        > "$work/kernels/plain.cl"
+    run "$1" plain.json
+}
+plain 0 'y[i] = x[i];'
+says "1 inconclusive  it runs; no results are compared, since none are described"
+says "of 1 runs no results were compared, since none are described"
+plain 3 'y[i] = x[i]; x[i] = 7;'
+says "x is an input"
+plain 3 'y[i] = x[i]; y[i + 1] = 0;'
+says "it wrote beside a buffer: y"
+plain 3 'y[i] += x[i];' # what y held before differs between runs
+says "y[0] is"
+says "of the same inputs"
+plain 1 'y[i] = z;'
+says "plain.cl does not compile"
+sed 's/"OpenCL"/"CUDA"/' "$work/kernels/plain.json" > "$work/kernels/cuda.json"
+run 2 cuda.json
+says "cuda.json:4: KernelSpecification.Language: CUDA: clbench runs kernels in OpenCL"
+
 echo "$planted faults planted and found"
 exit "$failed"
