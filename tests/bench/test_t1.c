@@ -460,6 +460,15 @@ START_TEST(large_texts)
         }
     }
     free(text);
+    json_t *document = json_loads(ktt, 0, NULL);
+    for (int i = 0; i < 2000; i++) {
+        char name[20];
+        snprintf(name, sizeof name, "m%d", i);
+        json_object_set_new(document, name, json_null());
+    }
+    parse_dump(document);
+    json_decref(document);
+    ck_assert_ptr_nonnull(strstr(reason, "it has more than 1000 members"));
 }
 END_TEST
 
