@@ -1,41 +1,17 @@
 // SPDX-License-Identifier: MIT
 #include "runtime/guard_bands.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
+#include "base/guard_pattern.h"
 #include "runtime/context_struct.h"
 #include "runtime/lost.h"
 
-static const unsigned char UNWRITTEN = 0xff; // NaN of every real type
+static const unsigned char UNWRITTEN = HUSK__GUARD_UNWRITTEN;
 
-// Bytes of a band that were written: the first and the last, counted from the edge of the buffer.
-typedef struct touch {
-    bool is_touched;
-    uint64_t nearest, farthest;
-} touch;
-
-// Two bytes of a band, a quiet NaN as f16 and as bf16. Together they are NaN as f32, and as f64, whose top 16 bits take
-// a number near the end of the range. In the same place of blocks made one after the other they differ.
-static uint16_t pattern_half(uint64_t serial, uint64_t half)
+static husk__guarded guarded(const husk__block *block)
 {
-    uint64_t mixed = half * UINT64_C(0x9e3779b97f4a7c15);
-    mixed = (mixed >> 32) + serial;
-    const bool is_top = half % 4 == 3;
-    const unsigned number = is_top ? mixed % 8 : mixed % 64, sign = is_top ? mixed / 8 % 2 : mixed / 64 % 2;
-    return (uint16_t)((is_top ? 0x7ff8u : 0x7fc0u) + number + (sign << 15));
-}
-
-static unsigned char pattern_byte(const husk__block *block, uint64_t at)
-{
-    const uint16_t half = pattern_half(block->serial, at / 2);
-    return (unsigned char)(at % 2 ? half >> 8 : half);
-}
-
-// Bands begin at these bytes of the block.
-static uint64_t begin_of(const husk__block *block, bool is_behind)
-{
-    return is_behind ? block->bytes - block->band : 0;
+    return (husk__guarded){.serial = block->serial, .bytes = block->bytes, .band = block->band};
 }
 
 static uint64_t bytes_between(const husk__block *block)
@@ -68,11 +44,10 @@ typedef struct answer {
 
 static answer write_band(cl_command_queue queue, const husk__block *block, bool is_behind, unsigned char *bytes)
 {
-    const uint64_t begin = begin_of(block, is_behind);
-    for (uint64_t i = 0; i < block->band; ++i)
-        bytes[i] = pattern_byte(block, begin + i);
-    const cl_int code =
-        clEnqueueWriteBuffer(queue, block->mem, CL_TRUE, (size_t)begin, (size_t)block->band, bytes, 0, NULL, NULL);
+    const husk__guarded what = guarded(block);
+    husk__guard_fill(&what, is_behind, bytes);
+    const cl_int code = clEnqueueWriteBuffer(queue, block->mem, CL_TRUE, (size_t)husk__guard_begin(&what, is_behind),
+                                             (size_t)block->band, bytes, 0, NULL, NULL);
     return (answer){code, "a guard band: clEnqueueWriteBuffer"};
 }
 
@@ -110,23 +85,6 @@ husk_status husk__guards_lay(husk_context *context, const husk__block *block, co
     return got.code == CL_SUCCESS ? HUSK_OK : husk__opencl_failed(context, scope, got.call, got.code);
 }
 
-static touch compare(const husk__block *block, bool is_behind, const unsigned char *bytes)
-{
-    touch found = {0};
-    const uint64_t begin = begin_of(block, is_behind);
-    for (uint64_t i = 0; i < block->band; ++i) {
-        if (bytes[i] == pattern_byte(block, begin + i))
-            continue;
-        const uint64_t distance = is_behind ? i : block->band - i;
-        if (!found.is_touched || distance < found.nearest)
-            found.nearest = distance;
-        if (!found.is_touched || distance > found.farthest)
-            found.farthest = distance;
-        found.is_touched = true;
-    }
-    return found;
-}
-
 // The clock of a command that uses the block, with a reference to it; NULL where all have ended.
 static husk__clock *clock_of_use(husk__block *block)
 {
@@ -154,47 +112,34 @@ static answer wait_for_uses(husk__block *block)
 
 // One that was written is made good, so that it is told once.
 static answer read_band(cl_command_queue queue, const husk__block *block, bool is_behind, unsigned char *bytes,
-                        touch *found)
+                        husk__guard_touch *found)
 {
-    const cl_int code = clEnqueueReadBuffer(queue, block->mem, CL_TRUE, (size_t)begin_of(block, is_behind),
+    const husk__guarded what = guarded(block);
+    const cl_int code = clEnqueueReadBuffer(queue, block->mem, CL_TRUE, (size_t)husk__guard_begin(&what, is_behind),
                                             (size_t)block->band, bytes, 0, NULL, NULL);
     if (code != CL_SUCCESS)
         return (answer){code, "a guard band: clEnqueueReadBuffer"};
-    *found = compare(block, is_behind, bytes);
+    *found = husk__guard_compare(&what, is_behind, bytes);
     if (!found->is_touched)
         return (answer){CL_SUCCESS, NULL};
     const answer got = write_band(queue, block, is_behind, bytes);
     return got.code == CL_SUCCESS ? finish(queue) : got;
 }
 
-// "byte 0 behind its end", "bytes 1 to 4 before its beginning"; "" where nothing was written.
-static void describe(const touch *found, bool is_behind, char text[96])
+static husk_status tell(const husk__block *block, const husk__guard_touch found[2], const husk__scope *scope)
 {
-    const char *where = is_behind ? "behind its end" : "before its beginning";
-    const unsigned long long nearest = found->nearest, farthest = found->farthest;
-    if (!found->is_touched)
-        text[0] = '\0';
-    else if (nearest == farthest)
-        snprintf(text, 96, "byte %llu %s", nearest, where);
-    else
-        snprintf(text, 96, "bytes %llu to %llu %s", nearest, farthest, where);
-}
-
-static husk_status tell(const husk__block *block, const touch found[2], const husk__scope *scope)
-{
-    char before[96], behind[96];
+    char text[HUSK__GUARD_TEXT];
     const char *kernel = atomic_load(&block->last_kernel);
-    describe(&found[0], false, before);
-    describe(&found[1], true, behind);
-    return husk__fail(scope, HUSK_INTERNAL, "memory outside a buffer of %llu bytes was written: %s%s%s; %s%s",
-                      (unsigned long long)bytes_between(block), before, *before && *behind ? " and " : "", behind,
+    husk__guard_describe(found, text);
+    return husk__fail(scope, HUSK_INTERNAL, "memory outside a buffer of %llu bytes was written: %s; %s%s",
+                      (unsigned long long)bytes_between(block), text,
                       kernel ? "the last kernel that used it is " : "no kernel of Husk's has used it",
                       kernel ? kernel : "");
 }
 
 husk_status husk__guards_look(husk_context *context, husk__block *block, const husk__scope *scope)
 {
-    touch found[2] = {{0}, {0}};
+    husk__guard_touch found[2] = {{0}, {0}};
     cl_command_queue queue;
     unsigned char *bytes;
     const husk_status status = begin(context, block, &queue, &bytes, scope);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * runtime/opencl_error.h: OpenCL's numbers as names and as statuses. Codes are cl_int's.
+ * runtime/opencl_error.h: OpenCL's numbers as statuses. Codes are cl_int's.
  */
 #ifndef HUSK_RUNTIME_OPENCL_ERROR_H
 #define HUSK_RUNTIME_OPENCL_ERROR_H
@@ -8,9 +8,8 @@
 #include <stdbool.h>
 
 #include "base/error.h"
+#include "base/opencl_name.h"
 
-/* "CL_OUT_OF_RESOURCES" ... */
-const char *husk__opencl_name(int32_t code);
 /* The status of a failed OpenCL call, and the text "clFoo answered CL_BAR"; codes for memory as statuses for memory. */
 husk_status husk__opencl_error(const husk__scope *scope, const char *function, int32_t code);
 /* Whether a failure says nothing of what was tried: want of memory, a file's, or OpenCL's own may be over next time. */
