@@ -141,8 +141,7 @@ void husk_ref_expected_release(husk_ref_expected *expected)
     *expected = (husk_ref_expected){0};
 }
 
-// |error| / bound as the rules of husk_ref_report_add have it; most: the largest number of what was computed in.
-static double error_ratio(double expected, double bound, double actual, double most)
+double husk_ref_error_ratio(double expected, double bound, double actual, double most)
 {
     if (isnan(expected) || isnan(actual))
         return isnan(expected) && isnan(actual) ? 0.0 : INFINITY;
@@ -160,7 +159,7 @@ static double error_ratio(double expected, double bound, double actual, double m
 static bool add(husk_ref_report *report, int32_t rank, const int64_t *index, double expected, double bound,
                 double actual, double most)
 {
-    double ratio = error_ratio(expected, bound, actual, most);
+    double ratio = husk_ref_error_ratio(expected, bound, actual, most);
     bool pass = ratio <= 1.0;
     report->checked++;
     if (isfinite(expected) && isfinite(actual))
@@ -202,7 +201,7 @@ void husk_ref_report_add_projection(husk_ref_report *report, int32_t rank, const
 {
     if (!isfinite(expected))
         return;
-    double ratio = error_ratio(expected, bound, actual, (double)FLT_MAX);
+    double ratio = husk_ref_error_ratio(expected, bound, actual, (double)FLT_MAX);
     report->projections++;
     report->max_projection_ratio = fmax(report->max_projection_ratio, ratio);
     if (ratio > 1.0 && report->projection_failures++ == 0) {
@@ -232,11 +231,8 @@ static void scan_for_nan(const husk_ref_expected *expected, const husk_ref_array
     } while (husk_ref_index_next(actual->rank, actual->shape, index));
 }
 
-// What the reference expects, once it has been stored in the array's dtype: what is exact stays exact if the dtype
-// holds it, and is what it rounds to if not.
-static void expect_stored(husk_dtype dtype, double actual, double *value, double *bound)
+void husk_ref_expect_stored(husk_dtype dtype, double actual, double *value, double *bound)
 {
-    *bound = husk_ref_bound_in(dtype, *bound);
     double rounding = husk_ref_round_bound(dtype, fabs(*value) + *bound);
     if (rounding == 0.0 || !isfinite(*value))
         return;
@@ -256,8 +252,8 @@ void husk_ref_compare(const husk_ref_expected *expected, const husk_ref_array *a
         const husk_ref_function *function = &expected->function;
         husk_ref_index_of(function->rank, function->shape, expected->complete ? i : expected->positions[i], index);
         double value = husk_ref_load(actual, husk_ref_offset(actual, index));
-        double wanted = expected->values[i], bound = expected->bounds[i];
-        expect_stored(actual->dtype, value, &wanted, &bound);
+        double wanted = expected->values[i], bound = husk_ref_bound_in(actual->dtype, expected->bounds[i]);
+        husk_ref_expect_stored(actual->dtype, value, &wanted, &bound);
         add(report, function->rank, index, wanted, bound, value, most);
         if (expected->computed != NULL && expected->computed[i])
             husk_ref_report_add_zero(report, wanted, bound, value);

@@ -63,6 +63,15 @@ typedef struct husk_ref_report {
 bool husk_ref_report_add(husk_ref_report *report, int32_t rank, const int64_t *index, double expected, double bound,
                          double actual);
 
+/* |error| / bound by these rules; most: the largest number of what was computed in. Infinite where it may not be. */
+double husk_ref_error_ratio(double expected, double bound, double actual, double most);
+
+/*
+ * What is expected, once it has been stored in the dtype: what is exact stays exact if the dtype holds it, and is what
+ * it rounds to if not.
+ */
+void husk_ref_expect_stored(husk_dtype dtype, double actual, double *value, double *bound);
+
 /* Count an expected value for which zero would be right, and what was computed there. */
 void husk_ref_report_add_zero(husk_ref_report *report, double expected, double bound, double actual);
 
