@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: MIT
-# What `cmake --install` writes: headers; libhusk, libhusk_train and, where MPI is, libhusk_dist; the CMake package with
-# husk::husk, husk::husk_train, husk::husk_dist and their static twins; husk.pc, husk_train.pc, husk_dist.pc; clbench
-# with its man page and completions. All of it may be moved as a whole.
+# What `cmake --install` writes: headers; libhusk, libhusk_train, libhusk_verify and, where MPI is, libhusk_dist; the
+# CMake package with husk::husk, husk::husk_train, husk::husk_verify, husk::husk_dist and their static twins; husk.pc,
+# husk_train.pc, husk_verify.pc, husk_dist.pc; clbench with its man page and completions. All of it may be moved as a
+# whole.
 
 include(CMakePackageConfigHelpers)
 
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/husk")
 set(package_binary_dir "${PROJECT_BINARY_DIR}/package")
 
-set(libraries husk husk_train)
+set(libraries husk husk_train husk_verify)
 set(without_dist PATTERN "dist.h" EXCLUDE)
 if(TARGET husk_dist)
     list(APPEND libraries husk_dist)
@@ -33,7 +34,7 @@ write_basic_package_version_file("${package_binary_dir}/husk-config-version.cmak
 install(FILES "${package_binary_dir}/husk-config.cmake" "${package_binary_dir}/husk-config-version.cmake"
     DESTINATION "${package_dir}")
 
-# pkg-config husk, husk_train: the prefix is found from where the file lies.
+# pkg-config husk, husk_train, husk_verify: the prefix is found from where the file lies.
 set(HUSK_PC_PREFIX "\${pcfiledir}")
 file(RELATIVE_PATH up "/prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/prefix")
 if(IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}")

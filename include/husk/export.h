@@ -20,7 +20,9 @@
 #pragma GCC system_header
 #endif
 
-#if defined(_WIN32)
+#if defined(HUSK_API)
+/* Husk's own build has set it, for a library that has parts of libhusk inside and does not export them. */
+#elif defined(_WIN32)
 #define HUSK_API
 #elif defined(__GNUC__)
 /** Marks a public function. */

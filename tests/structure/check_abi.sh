@@ -1,11 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# check_abi.sh [--update] [--train|--dist] LIBRARY RECORD INCLUDE...: what a program that was compiled against the
-# library relies on is still what RECORD says: the soname, the exported functions with their parameters, the sizes and
-# offsets of public structs, the values of enumerators and constants. --update writes RECORD. INCLUDE: folders with
+# check_abi.sh [--update] [--train|--dist|--verify] LIBRARY RECORD INCLUDE...: what a program that was compiled against
+# the library relies on is still what RECORD says: the soname, the exported functions with their parameters, the sizes
+# and offsets of public structs, the values of enumerators and constants. --update writes RECORD. INCLUDE: folders with
 # husk/*.h, and others that these need; of husk/*.h husk/train.h and husk/train/ are libhusk_train's (--train),
-# husk/dist.h and husk/dist/ libhusk_dist's (--dist), the others libhusk's. A record has what is declared in its own
-# library's headers. It is that of systems with 64-bit pointers and long; elsewhere there is nothing to compare.
+# husk/dist.h and husk/dist/ libhusk_dist's (--dist), husk/verify*.h libhusk_verify's (--verify), the others libhusk's.
+# A record has what is declared in its own library's headers. It is that of systems with 64-bit pointers and long;
+# elsewhere there is nothing to compare.
 set -eu
 LC_ALL=C
 export LC_ALL
@@ -14,7 +15,7 @@ part=core
 while :; do
     case "$1" in
     --update) update=yes ;;
-    --train | --dist) part=${1#--} ;;
+    --train | --dist | --verify) part=${1#--} ;;
     *) break ;;
     esac
     shift
@@ -32,7 +33,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 compiler=${CC:-cc}
 
 find "$@" -path '*husk/*' -name '*.h' | sed 's|.*/husk/||' |
-    awk -F'[./]' -v part="$part" '($1 == "train" || $1 == "dist" ? $1 : "core") == part' |
+    awk -F'[./]' -v part="$part" '($1 ~ /^(train|dist|verify)/ ? substr($1, 1, length(part)) : "core") == part' |
     sort -u > "$work/headers"
 {
     echo '#define CL_TARGET_OPENCL_VERSION 300'
@@ -62,12 +63,14 @@ nm -D --defined-only "$library" | awk '{ print $NF }' | grep '^husk_' | sort -u 
 } > "$work/layout.c"
 # shellcheck disable=SC2086
 "$compiler" $options -I"$work" -o "$work/layout" "$work/layout.c"
+# Macros that are no constants.
+internal='(VERIFY_)?API|ZEROS|(BEGIN|END)_DECLS|VERSION_[A-Z]*|[A-Z0-9_]*_PARAMS'
 {
     echo "# SPDX-License-Identifier: MIT"
     echo "# What compiled programs rely on, written by ./run abi --update; docs/testing.md says when."
     readelf -d "$library" | sed -n 's/.*(SONAME).*\[\(.*\)\]/soname \1/p'
     sed -n 's/^#define \(HUSK_[A-Z0-9_]*\) \(.*[^ ].*\)/constant \1 \2/p' "$work/macros" |
-        { grep -vE '^constant HUSK_(API|ZEROS|(BEGIN|END)_DECLS|VERSION_[A-Z]*|[A-Z0-9_]*_PARAMS) ' || true; } | sort
+        { grep -vE "^constant HUSK_($internal) " || true; } | sort
     "$work/layout"
 } > "$work/now"
 

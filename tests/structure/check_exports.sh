@@ -1,15 +1,16 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# check_exports.sh [--train|--dist] LIBRARY INCLUDE...: the shared library exports what the public headers declare with
-# HUSK_API, all of it and nothing else. INCLUDE: folders with husk/*.h, of which husk/train.h and husk/train/ are
-# libhusk_train's (--train), husk/dist.h libhusk_dist's (--dist), the others libhusk's.
+# check_exports.sh [--train|--dist|--verify] LIBRARY INCLUDE...: the shared library exports what the public headers
+# declare with HUSK_API (libhusk_verify: HUSK_VERIFY_API), all of it and nothing else. INCLUDE: folders with husk/*.h,
+# of which husk/train.h and husk/train/ are libhusk_train's (--train), husk/dist.h libhusk_dist's (--dist),
+# husk/verify*.h libhusk_verify's (--verify), the others libhusk's.
 set -eu
 LC_ALL=C
 export LC_ALL
 part=core
 least=50
 case "$1" in
---train | --dist)
+--train | --dist | --verify)
     part=${1#--}
     least=1
     shift
@@ -27,9 +28,10 @@ nm -D --defined-only "$library" | awk '{ print $NF }' | grep -v '^_' | sort -u >
 find "$@" -path '*husk/*' -name '*.h' | sort > "$work/headers"
 grep '/husk/train[./]' "$work/headers" > "$work/train" || true
 grep '/husk/dist[./]' "$work/headers" > "$work/dist" || true
-grep -v -e '/husk/train[./]' -e '/husk/dist[./]' "$work/headers" > "$work/core"
+grep '/husk/verify[._]' "$work/headers" > "$work/verify" || true
+grep -v -e '/husk/train[./]' -e '/husk/dist[./]' -e '/husk/verify[._]' "$work/headers" > "$work/core"
 tr '\n' '\0' < "$work/$part" | xargs -0 cat |
-    awk '/^HUSK_API/ { sub(/^HUSK_API[ \t]*/, ""); sub(/\(.*/, ""); sub(/.*[ *]/, ""); print }' |
+    awk '/^HUSK_(VERIFY_)?API/ { sub(/^HUSK_(VERIFY_)?API[ \t]*/, ""); sub(/\(.*/, ""); sub(/.*[ *]/, ""); print }' |
     sort -u > "$work/declared"
 
 status=0

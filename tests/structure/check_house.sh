@@ -164,9 +164,10 @@ check_includes() {
         }
     }
     function check_angled(header) {
-        if (header ~ /^CL\// && FILENAME !~ /^(src\/runtime\/|include\/husk\/opencl\.h$|src\/ops\/gemm\/clblast\.c$)/ \
-            && FILENAME !~ /^(bench\/baseline\/clblast|tests\/support\/layer\/opencl_layer)\.c$/) {
-            complain("only src/runtime and husk/opencl.h name CL/")
+        if (header ~ /^CL\// && FILENAME !~ /^(src\/runtime\/|include\/husk\/(verify_)?opencl\.h$)/ &&
+            FILENAME !~ /^(src\/ops\/gemm|bench\/baseline)\/clblast\.c$/ &&
+            FILENAME !~ /^(src\/verify\/opencl|tests\/support\/layer\/opencl_layer)\.c$/) {
+            complain("only src/runtime, husk/opencl.h and husk/verify_opencl.h name CL/")
         }
         if (header ~ /^husk\/opencl\.h/ && FILENAME ~ /^src\// &&
             FILENAME !~ /^src\/(runtime\/|ops\/gemm\/clblast\.c)/) {
@@ -180,17 +181,25 @@ check_includes() {
             FILENAME !~ /^(src\/dist\/|include\/husk\/dist)/) {
             complain("nothing stands on several processes")
         }
+        if (header ~ /^husk\/verify/ && FILENAME ~ /^(src|include)\// &&
+            FILENAME !~ /^(src\/verify\/|include\/husk\/verify)/) {
+            complain("no other library stands on libhusk_verify")
+        }
+        if (header ~ /^husk\/verify_opencl/ && FILENAME ~ /^src\// && FILENAME != "src/verify/opencl.c") {
+            complain("of libhusk_verify only opencl.c sees OpenCL")
+        }
         if (header ~ /^mpi/ && FILENAME !~ /^(src|tests)\/dist\//) { complain("only src/dist names MPI") }
         if (header ~ /^clblast/ && FILENAME !~ /^(src\/ops\/gemm\/clblast\.c|bench\/baseline\/clblast\.c)$/) {
             complain("CLBlast has one file in the library and one in clbench")
         }
         if (header ~ /^xxhash/ && FILENAME !~ /^src\/(base|train|dist)\//) { complain("hashes come from base/hash.h") }
         if (header ~ /^(dirent|dlfcn|fcntl|poll|sched|signal|time|unistd|sys\/.*)\.h$/ &&
-            FILENAME ~ /^src\/(base|runtime|select|ops|ref)\//) {
+            FILENAME ~ /^src\/(base|runtime|select|ops|ref|verify)\//) {
             complain("only src/os asks the system")
         }
         if (header ~ /^husk\// && FILENAME ~ /^src\/os\//) { complain("src/os knows nothing of Husk") }
-        if (header ~ /^(jansson|check|dnnl|oneapi\/|cblas)/ && FILENAME ~ /^(src|include|examples)\//) {
+        if (header ~ /^(jansson|check|dnnl|oneapi\/|cblas)/ && FILENAME ~ /^(src|include|examples)\// &&
+            FILENAME != "examples/verify_check.c") {
             complain("the library and its examples do not need this")
         }
     }
@@ -201,6 +210,7 @@ check_includes() {
         allowed["select"] = " os base runtime select "
         allowed["ops"] = " os base runtime select ops "
         allowed["ref"] = " base ref "
+        allowed["verify"] = " base ref verify "
         allowed["train"] = " train "
         allowed["dist"] = " dist "
         folders = "common system cases spec cli worker baseline measure record compare report run verify tune doctor"

@@ -260,10 +260,13 @@ library '';           caught husk_graph "$here/check_exports.sh" --train library
 "$here/check_exports.sh" library.so include
 rm -r include/husk/train
 put include/husk/dist.h "$header" 'HUSK_API int husk_dist(void);'
+put include/husk/verify_own.h 'HUSK_VERIFY_API int husk_verify(void);'
+library 'int husk_verify(void) { return 0; }';    caught husk_verify "$here/check_exports.sh" library.so include
+library '';           caught husk_verify "$here/check_exports.sh" --verify library.so include
 library 'int husk_dist(void) { return 0; }';      caught husk_dist "$here/check_exports.sh" library.so include
 library '';           caught husk_dist "$here/check_exports.sh" --dist library.so include
 "$here/check_exports.sh" library.so include
-rm include/husk/dist.h
+rm include/husk/dist.h include/husk/verify_own.h
 library 'int helper(void) { return 0; }';         caught helper "$here/check_exports.sh" library.so include
 library 'int husk_secret(void) { return 0; }';    caught husk_secret "$here/check_exports.sh" library.so include
 plant include/husk/many.h 'HUSK_API const char *husk_absent(void);'
@@ -314,8 +317,8 @@ planted_abi '-  4 4 float low'              's/float low, high/float high, low/'
 planted_abi '-type void (*husk_callback)'   's/(void \*user)/(void *user, int level)/'
 planted_abi 'there is more than before'     's/^typedef struct husk_queue/typedef struct husk_a { int x; } husk_a; &/'
 
-# The records of libhusk_train and libhusk_dist, each of what its own headers declare.
-for part in train dist; do
+# The records of libhusk_train, libhusk_dist and libhusk_verify, each of what its own headers declare.
+for part in train dist verify; do
     put "$part.h" '#pragma once' '#include <husk/husk.h>' '#define HUSK_TEXT 16' \
         'typedef struct husk_step {' '    uint32_t size;' '    husk_kind kind;' '} husk_step;' \
         'HUSK_API int husk_step_begin(husk_queue *queue, const husk_step *step);' \
@@ -325,13 +328,13 @@ for part in train dist; do
         'int husk_step_end(void) { return 0; }'
 done
 abi_of() { # abi_of PART EXPRESSION: as abi, for the header and the library of PART
-    rm -f include/husk/train.h include/husk/dist.h
+    rm -f include/husk/train.h include/husk/dist.h include/husk/verify.h
     sed "$2" "$1.h" > "include/husk/$1.h"
     sed "$2" "$1.c" > changed.c
     "$compiler" -shared -fPIC -fvisibility=hidden -Wl,-soname,libpart.so.0 -Iinclude -o part.so changed.c
 }
 abi ''
-for part in train dist; do
+for part in train dist verify; do
     abi_of "$part" ''
     "$here/check_abi.sh" --update "--$part" part.so part.abi include > /dev/null
     "$here/check_abi.sh" "--$part" part.so part.abi include > /dev/null
