@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # check_consumer.sh WAY SOURCE BUILD WORK: install BUILD's libraries, move the whole folder elsewhere, and use it
-# from there as a stranger would. WAY: shared and static (find_package), pkg-config, cxx, headers, train, dist, lessons.
+# from there as a stranger would. WAY: shared and static (find_package), pkg-config, cxx, headers, train, verify, dist,
+# lessons.
 set -eu
 way=$1
 source=$2
@@ -65,6 +66,7 @@ every_macro() {
     sed -n 's/^static inline \(husk_[a-z0-9_]*\) \(husk_[a-z0-9_]*\)(\(.*\))$/\1 \2 \3/p' \
         "$prefix"/include/husk/*.h "$prefix"/include/husk/*/*.h |
         while read -r type maker arguments; do
+            [ "$type" != husk_verify_array ] || continue # which has no size
             arguments=$(echo "$arguments" |
                 sed 's/^void$//; s/\(husk_[a-z_]*\) [a-z]*/static_cast<\1>(0)/; s/double [a-z]*/1/')
             echo "    { const $type made = $maker($arguments); if (made.size != sizeof made) return 1; }"
@@ -118,8 +120,10 @@ train() { # libhusk_train in every way
             "$libdir/libhusk_train.a" "$libdir/libhusk.a" \
             $(pkg-config --static --libs husk_train | sed 's/-lhusk_train//; s/-lhusk//') -o "$work/static"
         for example in "$source"/examples/*.c; do # as examples/README.md says
-            [ "${example##*/}" = train_distributed.c ] ||
-                $cc "$example" $(pkg-config --cflags --libs husk_train) -lm -o "$work/example"
+            case "${example##*/}" in
+            train_distributed.c | verify_*) ;; # below
+            *) $cc "$example" $(pkg-config --cflags --libs husk_train) -lm -o "$work/example" ;;
+            esac
         done
     }
     for target in husk::husk_train husk::husk_train_static; do
@@ -131,6 +135,39 @@ train() { # libhusk_train in every way
     done
     LD_LIBRARY_PATH=$libdir "$work/shared"
     LD_LIBRARY_PATH=$libdir "$work/static"
+}
+
+verify() { # libhusk_verify in every way, without libhusk
+    PKG_CONFIG_PATH=$pkgconfig
+    export PKG_CONFIG_PATH
+    # shellcheck disable=SC2046,SC2086 # flags are words
+    {
+        $cc -std=c11 $warnings "$source/tests/consumer/verify.c" $(pkg-config --cflags --libs husk_verify) \
+            -o "$work/shared"
+        $cc -std=c11 $warnings "$source/tests/consumer/verify.c" $(pkg-config --cflags husk_verify) \
+            "$libdir/libhusk_verify.a" $(pkg-config --static --libs husk_verify | sed 's/-lhusk_verify//') \
+            -o "$work/static"
+        for name in verify_plain verify_check; do # as examples/README.md says
+            $cc "$source/examples/$name.c" $(pkg-config --cflags --libs husk_verify check) -lm -o "$work/$name"
+        done
+        if pkg-config --exists gtest_main; then
+            $cxx -std=c++17 $warnings "$source/examples/verify_googletest.cpp" \
+                $(pkg-config --cflags --libs husk_verify gtest_main) -o "$work/verify_googletest"
+        fi
+    }
+    for target in husk::husk_verify husk::husk_verify_static; do
+        cmake -S "$source/tests/consumer/find_package" -B "$work/build" -DTARGET="$target" -DPROGRAMS=verify \
+            -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_BUILD_TYPE=Release > "$work/configure.txt"
+        cmake --build "$work/build" > "$work/build.txt" || { cat "$work/build.txt"; exit 1; }
+        LD_LIBRARY_PATH=$libdir "$work/build/consumer_verify"
+        rm -rf "$work/build"
+    done
+    LD_LIBRARY_PATH=$libdir "$work/shared"
+    LD_LIBRARY_PATH=$libdir "$work/static"
+    if readelf -d "$work/shared" "$libdir/libhusk_verify.so" | grep 'NEEDED.*libhusk[.]'; then
+        echo "libhusk_verify needs libhusk"
+        exit 1
+    fi
 }
 
 dist() { # libhusk_dist in every way, where it was built
@@ -192,6 +229,7 @@ pkg-config) by_pkg_config ;;
 cxx) cxx ;;
 headers) headers ;;
 train) train ;;
+verify) verify ;;
 dist) dist ;;
 lessons) lessons ;;
 *) echo "unknown way: $way"; exit 2 ;;
