@@ -59,8 +59,7 @@ husk_status husk_verify_integers_fill(const husk_verify_array *array, int64_t lo
     const uint64_t numbers = (uint64_t)(high - low) + 1;
     uint64_t position = 0;
     do { // the upper half of bits * numbers is uniform below numbers, but for a part in 2^32
-        const uint64_t bits = husk_ref_random_bits(seed, position++);
-        const uint64_t drawn = numbers > UINT32_MAX ? bits : bits * numbers >> 32;
+        const uint64_t drawn = husk_ref_random_bits(seed, position++) * numbers >> 32;
         husk_ref_store(&ref, husk_ref_offset(&ref, index), (double)(low + (int64_t)drawn));
     } while (husk_ref_index_next(ref.rank, ref.shape, index));
     return HUSK_OK;

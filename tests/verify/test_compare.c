@@ -68,6 +68,8 @@ START_TEST(test_ranges_of_narrow_dtypes)
     ck_assert(is_right(HUSK_F16, &infinity, 66000, 0, NULL));
     ck_assert(is_right(HUSK_F16, &infinity, 65504, 100, NULL)); // by its bound
     ck_assert(!is_right(HUSK_F16, &infinity, 65504, 1, NULL));
+    ck_assert(is_right(HUSK_F16, &infinity, 65504, 0, &(husk_verify_tolerance){.absolute = 100}));
+    ck_assert(!is_right(HUSK_F16, &infinity, 65504, 0, &(husk_verify_tolerance){.absolute = 1}));
     ck_assert(!is_right(HUSK_F16, &negative, 66000, 1, NULL));
     ck_assert(is_right(HUSK_F16, &largest, 65504, 1, NULL));
 }
@@ -119,6 +121,9 @@ START_TEST(test_ulps_of_dtypes)
     ck_assert(!is_right(HUSK_BF16, &second, 1, 0, &one));
     ck_assert(is_right(HUSK_F16, &f16, 1, 0, &one));
     ck_assert(!is_right(HUSK_F16, &f16_second, 1, 0, &one));
+    const uint16_t small = 0x0802; // 2^-13 and two units, which are less than the smallest normal number
+    ck_assert(!is_right(HUSK_F16, &small, 0x1p-13, 0, &one));
+    ck_assert(is_right(HUSK_F16, &small, 0x1p-13 + 0x1p-23, 0, &one));
 }
 END_TEST
 

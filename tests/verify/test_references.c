@@ -187,6 +187,13 @@ START_TEST(test_window_refusals)
     pool.pad[1] = 2;
     ck_refused(husk_verify_pool(&pool, &x, &y, expected, NULL, &error), HUSK_INVALID_ARGUMENT, &error,
                "params: pad[1] is not less than the window's extent of 2");
+    pool.pad_end_extra[1] = -2;
+    ck_refused(husk_verify_pool(&pool, &x, &y, expected, NULL, &error), HUSK_INVALID_ARGUMENT, &error,
+               "params: pad[1] is not less");
+    pool.pad[1] = 0;
+    pool.pad_end_extra[1] = 2;
+    ck_refused(husk_verify_pool(&pool, &x, &y, expected, NULL, &error), HUSK_INVALID_ARGUMENT, &error,
+               "params: pad plus pad_end_extra[1] is not less");
 }
 END_TEST
 
