@@ -3,9 +3,9 @@
  * Reference results and comparison, for tests of OpenCL code.
  *
  * This is libhusk_verify, a library for test programs. It says what an operator should compute and how far a right
- * result may be off, and compares. It runs on the host, and needs neither libhusk nor OpenCL: link husk::husk_verify,
- * or use pkg-config husk_verify. husk/verify_opencl.h adds guarded buffers. It works with any test framework; nothing
- * prints, and nothing ends the process. docs/verify-kernels.md has an introduction.
+ * result may be off, and compares. Link husk::husk_verify, or use pkg-config husk_verify; it does not need libhusk. The
+ * calls of this header run on the host, and need no device. husk/verify_opencl.h adds guarded buffers. Any test
+ * framework will do: the library neither prints nor ends the process. docs/verify-kernels.md has an introduction.
  *
  *     float a[M * K], b[K * N], c[M * N];                          // c: what the code under test has computed
  *     double expected[M * N], bounds[M * N];
@@ -53,6 +53,11 @@
  * @par Failures
  * HUSK_INVALID_ARGUMENT: the text of `error` names the argument and the rule that it breaks. HUSK_UNSUPPORTED: a dtype
  * that is not computed. HUSK_OUT_OF_HOST_MEMORY. After a failure, expected and bounds are undefined.
+ *
+ * ## With libhusk
+ *
+ * This header includes others for their types and options. The functions that those declare are libhusk's: a program
+ * that calls them links libhusk as well. Both may be linked into one program, as shared or as static libraries.
  *
  * ## Threads
  *
