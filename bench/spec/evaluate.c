@@ -191,6 +191,11 @@ static int64_t position(walk *w, const bench_node *node)
     const int64_t index = evaluate_integer(w, node->child[0]), count = w->e->bindings[node->symbol].count;
     if (w->e->has_failed)
         return -1;
+    if (!w->e->bindings[node->symbol].data) {
+        fail(w, node, "the elements of %s are not known here: contents and expectations may use them",
+             w->e->symbols->items[node->symbol].name);
+        return -1;
+    }
     if (index >= 0 && index < count)
         return index;
     fail(w, node, "%s[%lld] is outside: it has %lld elements", w->e->symbols->items[node->symbol].name,

@@ -94,6 +94,19 @@ START_TEST(what_it_comes_to)
 }
 END_TEST
 
+// `where` is asked before there are buffers.
+START_TEST(elements_too_early)
+{
+    static bench_point point;
+    parse("kernel k file=k.cl\n size n=4\n arg x global int[n] in = ramp\n where x[0] == 0\n global n\n");
+    ck_assert_msg(description.count == 1, "%s", reason);
+    const bench_spec *spec = description.specs[0];
+    ck_assert(bench_point_set(&point, spec, NULL, bench_spec_size(spec, 0), reason));
+    ck_assert(!bench_point_is_allowed(&point, reason));
+    ck_assert_msg(strstr(reason, "k.txt:4:8: the elements of x are not known here"), "%s", reason);
+}
+END_TEST
+
 // A kernel with this line in place of what is behind the sizes; the message's place and words.
 static void refuse(const char *line, const char *words)
 {
@@ -364,6 +377,7 @@ int main(void)
     TCase *tcase = tcase_create("description");
     tcase_add_checked_fixture(tcase, NULL, teardown);
     tcase_add_test(tcase, what_it_comes_to);
+    tcase_add_test(tcase, elements_too_early);
     tcase_add_test(tcase, mistakes);
     tcase_add_test(tcase, comparing);
     tcase_add_test(tcase, samples);
