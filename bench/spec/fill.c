@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "ref/random.h"
+#include "spec/generator.h"
 #include "spec/npy.h"
 
 // FNV-1a (Fowler, Noll, Vo), so that buffers of one kernel hold different numbers.
@@ -25,12 +26,11 @@ static double draw(uint64_t seed, int64_t at)
     return (double)((high << 32 | low) >> 11) * 0x1p-53;
 }
 
-static double draw_uniform(const bench_buffer *buffer, uint64_t seed, int64_t at)
+static double draw_uniform(bench_element element, const bench_generator *g, uint64_t seed, int64_t at)
 {
-    const bench_generator *g = &buffer->generator;
     char cell[8];
-    bench_element_store(buffer->element, cell, 0, g->a + (g->b - g->a) * draw(seed, at));
-    const double value = bench_element_load(buffer->element, cell, 0);
+    bench_element_store(element, cell, 0, g->a + (g->b - g->a) * draw(seed, at));
+    const double value = bench_element_load(element, cell, 0);
     // Rounding may reach the end, which does not belong to it.
     return value < g->b || g->a == g->b ? value : g->a;
 }
@@ -120,13 +120,32 @@ static bool fill_formula(bench_point *point, const bench_buffer *buffer, void *d
     return true;
 }
 
-static void fill_numbers(const bench_buffer *buffer, uint64_t seed, void *data, int64_t count)
+// a and b of this point. A copy: the formulas stay the buffer's.
+static bool set_numbers(bench_point *point, const bench_buffer *buffer, bench_generator *g,
+                        char reason[BENCH_REASON_TEXT])
 {
-    const bench_generator *g = &buffer->generator;
+    char why[BENCH_REASON_TEXT];
+    double *const numbers[2] = {&g->a, &g->b};
+    const bench_expression *formula = NULL;
+    *g = buffer->generator;
+    for (int i = 0; i < 2; i++) {
+        if (g->numbers[i].nodes) {
+            formula = &g->numbers[i];
+            if (!bench_point_real(point, formula, numbers[i], reason))
+                return false;
+        }
+    }
+    if (!formula || bench_generator_check(buffer, g, why))
+        return true;
+    return bench_explain(reason, BENCH_REASON_TEXT, "%.200s:%d: %.300s", formula->file, formula->line, why);
+}
+
+static void fill_numbers(const bench_buffer *buffer, const bench_generator *g, uint64_t seed, void *data, int64_t count)
+{
     for (int64_t i = 0; i < count; i++) {
         switch (g->filling) {
         case BENCH_FILL_UNIFORM:
-            bench_element_store(buffer->element, data, i, draw_uniform(buffer, seed, i));
+            bench_element_store(buffer->element, data, i, draw_uniform(buffer->element, g, seed, i));
             break;
         case BENCH_FILL_NORMAL:
             bench_element_store(buffer->element, data, i, draw_normal(g, seed, i));
@@ -154,6 +173,7 @@ bool bench_fill(bench_point *point, const bench_description *description, int nu
     const int64_t count = point->bindings[buffer->symbol].count;
     const uint64_t own = seed ^ hash_name(point->spec->symbols.items[buffer->symbol].name);
     char path[2 * BENCH_PATH_TEXT];
+    bench_generator generator;
     switch (buffer->generator.filling) {
     case BENCH_FILL_POISON:
         bench_fill_poison(buffer->element, data, count, 0);
@@ -166,7 +186,9 @@ bool bench_fill(bench_point *point, const bench_description *description, int nu
         bench_description_path(description, buffer->generator.path, path, sizeof path);
         return bench_npy_read(path, buffer->element, count, data, reason);
     default:
-        fill_numbers(buffer, own, data, count);
+        if (!set_numbers(point, buffer, &generator, reason))
+            return false;
+        fill_numbers(buffer, &generator, own, data, count);
         return true;
     }
 }

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "spec/parse_generator.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "spec/evaluate.h"
+#include "spec/generator.h"
 
 typedef struct kind {
     const char *name;
@@ -50,25 +52,54 @@ static bool parse_formula(bench_scan *scan, bench_spec *spec, bench_generator *g
     return is_read;
 }
 
-static bool check_range(bench_scan *scan, int column, const bench_buffer *buffer, const bench_generator *generator)
+static bool has_symbols(const bench_expression *expression)
 {
-    const bool is_real = bench_element_is_real(buffer->element);
-    const double least =
-                     is_real ? -bench_element_largest(buffer->element) : (double)bench_element_least(buffer->element),
-                 most = is_real ? bench_element_largest(buffer->element) : (double)bench_element_most(buffer->element);
-    const bool has_range = generator->filling == BENCH_FILL_UNIFORM || generator->filling == BENCH_FILL_INTEGERS;
-    const bool is_whole = generator->a == floor(generator->a) && generator->b == floor(generator->b);
-    if (has_range && generator->a > generator->b)
-        return bench_scan_fail(scan, column, "the first number is above the second");
-    if (generator->filling == BENCH_FILL_INTEGERS && !is_whole)
-        return bench_scan_fail(scan, column, "integers(a, b) wants whole numbers");
-    if (!is_real && (generator->filling == BENCH_FILL_UNIFORM || generator->filling == BENCH_FILL_NORMAL ||
-                     generator->filling == BENCH_FILL_SPECIAL))
+    for (int i = 0; i < expression->count; i++) {
+        if (expression->nodes[i].kind == BENCH_NODE_ELEMENT || expression->nodes[i].kind == BENCH_NODE_SYMBOL)
+            return true;
+    }
+    return false;
+}
+
+// -1 is a number now; BINS-1, of parameters, sizes and arguments, will be one where these are known.
+static bool parse_number(bench_scan *scan, bench_spec *spec, bench_expression *expression, double *value)
+{
+    const int column = scan->word.column;
+    bench_evaluation evaluation;
+    if (!bench_expression_parse(scan, &spec->symbols, expression))
+        return false;
+    for (int i = 0; i < expression->count; i++) {
+        if (expression->nodes[i].kind == BENCH_NODE_ELEMENT)
+            return bench_scan_fail(scan, column, "elements of buffers are known later than what fills a buffer");
+    }
+    if (has_symbols(expression))
+        return true;
+    bench_evaluation_begin(&evaluation, &spec->symbols, NULL, BENCH_ELEMENT_DOUBLE);
+    *value = bench_evaluate(&evaluation, expression).value;
+    bench_expression_free(expression);
+    return !evaluation.has_failed || bench_scan_fail(scan, column, "%s", evaluation.reason);
+}
+
+static bool parse_numbers(bench_scan *scan, bench_spec *spec, const kind *k, bench_generator *generator)
+{
+    if (k->numbers >= 1 && !parse_number(scan, spec, &generator->numbers[0], &generator->a))
+        return false;
+    return k->numbers < 2 || (bench_scan_expect(scan, ",", "between the numbers") &&
+                              parse_number(scan, spec, &generator->numbers[1], &generator->b));
+}
+
+static bool check(bench_scan *scan, int column, const bench_buffer *buffer, const bench_generator *generator)
+{
+    char reason[BENCH_REASON_TEXT];
+    const bool is_real = generator->filling == BENCH_FILL_UNIFORM || generator->filling == BENCH_FILL_NORMAL ||
+                         generator->filling == BENCH_FILL_SPECIAL;
+    if (is_real && !bench_element_is_real(buffer->element))
         return bench_scan_fail(scan, column, "%s has whole numbers: write integers(a, b)",
                                bench_element_name(buffer->element));
-    if (has_range && (generator->a < least || generator->b > most))
-        return bench_scan_fail(scan, column, "%s holds %g to %g", bench_element_name(buffer->element), least, most);
-    return true;
+    // What has formulas is checked where they are numbers.
+    if (generator->numbers[0].nodes || generator->numbers[1].nodes)
+        return true;
+    return bench_generator_check(buffer, generator, reason) || bench_scan_fail(scan, column, "%s", reason);
 }
 
 bool bench_parse_generator(bench_scan *scan, bench_spec *spec, const bench_buffer *buffer, bench_generator *generator)
@@ -86,10 +117,7 @@ bool bench_parse_generator(bench_scan *scan, bench_spec *spec, const bench_buffe
         return true;
     if (!bench_scan_expect(scan, "(", "behind what fills the buffer"))
         return false;
-    if (k->numbers >= 1 && !bench_scan_real(scan, &generator->a, "a number"))
-        return false;
-    if (k->numbers == 2 && (!bench_scan_expect(scan, ",", "between the numbers") ||
-                            !bench_scan_real(scan, &generator->b, "the second number")))
+    if (!parse_numbers(scan, spec, k, generator))
         return false;
     if (k->filling == BENCH_FILL_FORMULA && !parse_formula(scan, spec, generator))
         return false;
@@ -97,5 +125,5 @@ bool bench_parse_generator(bench_scan *scan, bench_spec *spec, const bench_buffe
         !bench_scan_argument(scan, generator->path, sizeof generator->path, "the path, in quotes,"))
         return false;
     return bench_scan_expect(scan, ")", "at the end of what fills the buffer") &&
-           check_range(scan, column, buffer, generator);
+           check(scan, column, buffer, generator);
 }

@@ -55,6 +55,8 @@ void bench_spec_free(bench_spec *spec)
     for (int i = 0; i < spec->buffer_count; i++) {
         bench_expression_free(&spec->buffers[i].count);
         bench_expression_free(&spec->buffers[i].generator.formula);
+        for (int k = 0; k < 2; k++)
+            bench_expression_free(&spec->buffers[i].generator.numbers[k]);
     }
     for (int i = 0; i < spec->step_count; i++)
         free_step(&spec->steps[i]);

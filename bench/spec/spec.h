@@ -71,6 +71,7 @@ typedef enum bench_filling {
 typedef struct bench_generator {
     bench_filling filling;
     double a, b;
+    bench_expression numbers[2]; /* a and b, where they depend on parameters or sizes; else without nodes */
     int index; /* FORMULA: its symbol */
     bench_expression formula;
     char path[BENCH_PATH_TEXT];

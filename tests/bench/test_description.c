@@ -150,6 +150,9 @@ START_TEST(mistakes)
         {"arg z global float[n] in = uniform(1, 0)", "the first number is above the second"},
         {"arg z global uchar[n] in = integers(0, 256)", "uchar holds 0 to 255"},
         {"arg z global float[n] in = integers(0, 0.5)", "whole numbers"},
+        {"arg z global float[n] in = uniform(0, m)", "nothing is called m"},
+        {"arg z global float[n] in = uniform(0, x[0])", "elements of buffers are known later"},
+        {"arg z global int[n] in = integers(0, 1//0)", "divi"},
         {"arg z global float[n] in = random", "nothing fills a buffer by the name random"},
         {"global n", "this is given twice"},
         {"local 1, 1", "local has 2 dimensions, and global 1"},
@@ -295,7 +298,8 @@ START_TEST(contents)
     parse("kernel k file=k.cl\n size n=1000\n arg a global float[n] in = uniform(-1, 3)\n"
           " arg b global int[n] in = permutation\n arg c global int[n] in = each(i, 3*i % 7)\n"
           " arg d global int[n] in = integers(-2, 2)\n arg e global float[n] in = special\n"
-          " arg f global float[n] in = normal(10, 2)\n global 1\n");
+          " arg f global float[n] in = normal(10, 2)\n arg g global int[n] in = integers(n - 3, 2*n/2)\n"
+          " arg h global int[n] in = integers(n, 3)\n arg k global uchar[n] in = integers(0, n)\n global 1\n");
     ck_assert_msg(description.count == 1, "%s", reason);
     const bench_spec *spec = description.specs[0];
     ck_assert(bench_point_set(&point, spec, NULL, bench_spec_size(spec, 0), reason));
@@ -329,6 +333,18 @@ START_TEST(contents)
     }
     const double mean = sum / 1000, deviation = sqrt(squares / 1000 - mean * mean);
     ck_assert_msg(fabs(mean - 10) < 0.3 && fabs(deviation - 2) < 0.2, "mean %g, deviation %g", mean, deviation);
+    // Numbers that depend on the size.
+    bool is_seen[4] = {false};
+    ck_assert(bench_fill(&point, &description, 6, 1, whole, reason));
+    for (int i = 0; i < 1000; i++) {
+        ck_assert_msg(whole[i] >= 997 && whole[i] <= 1000, "%d", whole[i]);
+        is_seen[whole[i] - 997] = true;
+    }
+    ck_assert(is_seen[0] && is_seen[1] && is_seen[2] && is_seen[3]);
+    ck_assert(!bench_fill(&point, &description, 7, 1, whole, reason));
+    ck_assert_msg(strstr(reason, ":10: the first number is above the second: 1000 and 3"), "%s", reason);
+    ck_assert(!bench_fill(&point, &description, 8, 1, whole, reason));
+    ck_assert_msg(strstr(reason, "uchar holds 0 to 255"), "%s", reason);
     // Other seeds and other names, other numbers.
     float other[1000];
     ck_assert(bench_fill(&point, &description, 5, 2, other, reason));
