@@ -27,12 +27,16 @@ bool bench_kernel_launcher_begin(bench_kernel_launcher *launcher, husk_context *
     launcher->queue = clCreateCommandQueue(launcher->cl, launcher->device, CL_QUEUE_PROFILING_ENABLE, &error);
     if (!launcher->queue)
         failed("clCreateCommandQueue", error, reason);
+    // A simulator knows itself what was written.
+    if (launcher->queue && is_guarded)
+        bench_kernel_poison_begin(&launcher->poison, launcher->cl, launcher->device);
     return launcher->queue != NULL;
 }
 
 void bench_kernel_launcher_end(bench_kernel_launcher *launcher)
 {
     bench_kernel_programs_free(&launcher->programs);
+    bench_kernel_poison_end(&launcher->poison);
     if (launcher->queue)
         clReleaseCommandQueue(launcher->queue);
 }
@@ -386,30 +390,41 @@ bench_answer bench_kernel_reset(bench_kernel_job *job, int which, char reason[BE
     return BENCH_OK;
 }
 
-bench_answer bench_kernel_run_batch(bench_kernel_job *job, int64_t count, char reason[BENCH_REASON_TEXT])
+static bench_answer enqueue(bench_kernel_job *job, const bench_kernel_step *step, char reason[BENCH_REASON_TEXT])
 {
-    cl_int error = CL_SUCCESS;
-    for (int64_t run = 0; run < count; run++) {
-        for (int i = 0; i < job->point->spec->step_count; i++) {
-            const bench_kernel_step *step = &job->steps[i];
-            error = clEnqueueNDRangeKernel(job->launcher->queue, step->kernel, step->dimensions, NULL, step->global,
-                                           step->has_local ? step->local : NULL, 0, NULL, NULL);
-            // The device may find only now that it lacks the room.
-            if (error == CL_OUT_OF_RESOURCES) {
-                failed("clEnqueueNDRangeKernel", error, reason);
-                return BENCH_UNSUPPORTED;
-            }
-            if (error != CL_SUCCESS)
-                return failed("clEnqueueNDRangeKernel", error, reason);
-        }
-    }
-    error = clFinish(job->launcher->queue);
+    const cl_int error = clEnqueueNDRangeKernel(job->launcher->queue, step->kernel, step->dimensions, NULL,
+                                                step->global, step->has_local ? step->local : NULL, 0, NULL, NULL);
+    if (error == CL_SUCCESS)
+        return BENCH_OK;
+    failed("clEnqueueNDRangeKernel", error, reason);
+    // The device may find only now that it lacks the room.
+    return error == CL_OUT_OF_RESOURCES ? BENCH_UNSUPPORTED : BENCH_ERROR;
+}
+
+static bench_answer finish(bench_kernel_job *job, char reason[BENCH_REASON_TEXT])
+{
+    const cl_int error = clFinish(job->launcher->queue);
     return error == CL_SUCCESS ? BENCH_OK : failed("clFinish", error, reason);
 }
 
-bench_answer bench_kernel_run(bench_kernel_job *job, char reason[BENCH_REASON_TEXT])
+bench_answer bench_kernel_run_batch(bench_kernel_job *job, int64_t count, char reason[BENCH_REASON_TEXT])
 {
-    return bench_kernel_run_batch(job, 1, reason);
+    bench_answer answer = BENCH_OK;
+    for (int64_t run = 0; run < count; run++) {
+        for (int i = 0; i < job->point->spec->step_count && answer == BENCH_OK; i++)
+            answer = enqueue(job, &job->steps[i], reason);
+    }
+    return answer == BENCH_OK ? finish(job, reason) : answer;
+}
+
+bench_answer bench_kernel_run(bench_kernel_job *job, int which, char reason[BENCH_REASON_TEXT])
+{
+    bench_answer answer = BENCH_OK;
+    for (int i = 0; i < job->point->spec->step_count && answer == BENCH_OK; i++) {
+        bench_kernel_poison_local(&job->launcher->poison, job->launcher->queue, which);
+        answer = enqueue(job, &job->steps[i], reason);
+    }
+    return answer == BENCH_OK ? finish(job, reason) : answer;
 }
 
 bench_answer bench_kernel_read(bench_kernel_job *job, char reason[BENCH_REASON_TEXT])

@@ -3,6 +3,7 @@
 #ifndef BENCH_WORKER_KERNEL_LAUNCH_H
 #define BENCH_WORKER_KERNEL_LAUNCH_H
 
+#include "worker/kernel_poison.h"
 #include "worker/kernel_program.h"
 
 /* A buffer: between guard bands, or by itself. */
@@ -20,6 +21,7 @@ typedef struct bench_kernel_launcher {
     cl_command_queue queue;
     bool is_guarded;
     bench_kernel_programs programs;
+    bench_kernel_poison poison;
     const bench_description *description;
 } bench_kernel_launcher;
 
@@ -56,9 +58,9 @@ void bench_kernel_job_end(bench_kernel_job *job);
 
 /* Puts every buffer back to what it holds before; of outputs poison, which: bench_fill_poison's. */
 bench_answer bench_kernel_reset(bench_kernel_job *job, int which, char reason[BENCH_REASON_TEXT]);
-/* Runs all steps once, and waits. */
-bench_answer bench_kernel_run(bench_kernel_job *job, char reason[BENCH_REASON_TEXT]);
-/* The same count times, without waiting in between. */
+/* Runs all steps once, each with poison in local memory (which: bench_kernel_poison_local's), and waits. */
+bench_answer bench_kernel_run(bench_kernel_job *job, int which, char reason[BENCH_REASON_TEXT]);
+/* Runs all steps count times, without poison and without waiting in between. */
 bench_answer bench_kernel_run_batch(bench_kernel_job *job, int64_t count, char reason[BENCH_REASON_TEXT]);
 /* Copies every buffer to its `after`. */
 bench_answer bench_kernel_read(bench_kernel_job *job, char reason[BENCH_REASON_TEXT]);

@@ -166,7 +166,7 @@ static bench_answer run_once(checking *c, int which)
     char found[BENCH_REASON_TEXT] = "";
     bench_answer answer = bench_kernel_reset(&c->job, which, c->reason);
     if (answer == BENCH_OK)
-        answer = bench_kernel_run(&c->job, c->reason);
+        answer = bench_kernel_run(&c->job, which, c->reason);
     if (answer == BENCH_OK)
         answer = bench_kernel_read(&c->job, c->reason);
     if (answer == BENCH_OK)
