@@ -113,7 +113,7 @@ function(husk_register_test name tiers timeout processors folder)
         endif()
         # A folder with a tier's name is no label: ./run test --tier train would take its tests of every tier.
         set(labels "${tier}")
-        if(NOT folder MATCHES "^(train|fuzz|offline|assembly|mutation)$")
+        if(NOT folder MATCHES "^(train|fuzz|offline|assembly|mutation|kernels)$")
             list(APPEND labels "${folder}")
         endif()
         if(tier STREQUAL "default" AND folder MATCHES "^(runtime|ops|select|train)$")

@@ -21,7 +21,7 @@ kinds() {
         */runtime/* | */bench/* | */weather | */planted | /silence | /long/silence | /oclgrind/kernels) kind=other ;;
         /assembly/* | /offline/* | /fuzz/* | /replay/* | /long/compare | /long/default_run | /long/report) kind=other ;;
         # The house, its builds and its own tools.
-        /structure/* | /consumer/* | /builds/* | /mutation/* | /platforms/*) kind=other ;;
+        /structure/* | /consumer/* | /builds/* | /mutation/* | /kernels/* | /platforms/*) kind=other ;;
         */training_arguments | */limits | */lessons/*) kind=other ;;
         *) kind=unlisted ;;
         esac
