@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "worker/simulator_log.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,8 +59,11 @@ static void read_detail(finding *f, const char *line, size_t length)
         f->wants_source = false;
     } else if (!strncmp(text, "Kernel: ", 8)) {
         snprintf(f->kernel, sizeof f->kernel, "%.99s", text + 8);
-    } else if (!f->line && sscanf(text, "At line %d", &f->line) == 1) {
-        f->wants_source = true;
+        bench_clean_line(f->kernel); // a character may have been cut
+    } else if (!f->line && !strncmp(text, "At line ", 8)) {
+        const long number = strtol(text + 8, NULL, 10);
+        f->line = number > 0 && number <= INT_MAX ? (int)number : 0;
+        f->wants_source = f->line > 0;
     }
 }
 
