@@ -34,6 +34,7 @@ static void fail(walk *w, const bench_node *node, const char *format, ...)
     if (node->column)
         bench_append(w->e->reason, sizeof w->e->reason, "%d:", node->column);
     bench_append(w->e->reason, sizeof w->e->reason, " %.600s", text);
+    bench_clean_line(w->e->reason);
 }
 
 static bool count_step(walk *w, const bench_node *node)
@@ -46,12 +47,6 @@ static bool count_step(walk *w, const bench_node *node)
 
 // ---- whole numbers ----
 
-static int64_t floor_divide(int64_t a, int64_t b)
-{
-    const int64_t quotient = a / b;
-    return quotient - ((a % b != 0) && ((a < 0) != (b < 0)));
-}
-
 static int64_t divide(walk *w, const bench_node *node, int64_t a, int64_t b)
 {
     const bool is_quotient = node->operation == BENCH_FLOOR_DIVIDE;
@@ -59,8 +54,8 @@ static int64_t divide(walk *w, const bench_node *node, int64_t a, int64_t b)
         fail(w, node, "division by zero");
     if (b == 0 || b == -1) // INT64_MIN / -1 wraps around
         return b == 0 || !is_quotient ? 0 : (int64_t)(0 - (uint64_t)a);
-    const int64_t quotient = floor_divide(a, b);
-    return is_quotient ? quotient : a - quotient * b;
+    const bool is_below = a % b != 0 && (a < 0) != (b < 0); // C rounds towards zero
+    return is_quotient ? a / b - is_below : a % b + (is_below ? b : 0);
 }
 
 static int64_t shift(walk *w, const bench_node *node, int64_t a, int64_t by)
@@ -192,7 +187,7 @@ static int64_t position(walk *w, const bench_node *node)
     if (w->e->has_failed)
         return -1;
     if (!w->e->bindings[node->symbol].data) {
-        fail(w, node, "the elements of %s are not known here: contents and expectations may use them",
+        fail(w, node, "what %s holds is not known here: sizes, rules and arguments cannot depend on it",
              w->e->symbols->items[node->symbol].name);
         return -1;
     }

@@ -44,10 +44,10 @@ static double draw_normal(const bench_generator *g, uint64_t seed, int64_t at)
     return g->a + g->b * radius * cos(angle);
 }
 
-static int64_t draw_integer(const bench_generator *g, uint64_t seed, int64_t at)
+static double draw_integer(const bench_generator *g, uint64_t seed, int64_t at)
 {
-    const double range = g->b - g->a + 1;
-    return (int64_t)(g->a + floor(draw(seed, at) * range));
+    const double range = g->b - g->a + 1, value = g->a + floor(draw(seed, at) * range);
+    return value < g->b ? value : g->b; // of large ones the sums are rounded
 }
 
 static double special(bench_element element, uint64_t seed, int64_t at)
@@ -76,6 +76,13 @@ static double special(bench_element element, uint64_t seed, int64_t at)
 static bool fill_permutation(uint64_t seed, const bench_buffer *buffer, void *data, int64_t count,
                              char reason[BENCH_REASON_TEXT])
 {
+    const bool is_real = bench_element_is_real(buffer->element);
+    const int64_t most =
+        is_real ? (int64_t)1 << bench_element_precision(buffer->element) : bench_element_most(buffer->element);
+    if (count - 1 > most)
+        return bench_explain(reason, BENCH_REASON_TEXT,
+                             "%.200s:%d: permutation: %s does not hold all numbers below %lld", buffer->count.file,
+                             buffer->line, bench_element_name(buffer->element), (long long)count);
     int64_t *order = malloc((size_t)count * sizeof *order);
     if (!order)
         return bench_explain(reason, BENCH_REASON_TEXT, "host memory does not suffice");
@@ -88,7 +95,7 @@ static bool fill_permutation(uint64_t seed, const bench_buffer *buffer, void *da
         order[other] = kept;
     }
     for (int64_t i = 0; i < count; i++) {
-        if (bench_element_is_real(buffer->element))
+        if (is_real)
             bench_element_store(buffer->element, data, i, (double)order[i]);
         else
             bench_element_store_integer(buffer->element, data, i, order[i]);
@@ -101,7 +108,12 @@ static bool fill_formula(bench_point *point, const bench_buffer *buffer, void *d
                          char reason[BENCH_REASON_TEXT])
 {
     const bench_expression *formula = &buffer->generator.formula;
+    double operations = 0;
     for (int64_t i = 0; i < count; i++) {
+        if (operations > 10 * point->most_operations)
+            return bench_explain(reason, BENCH_REASON_TEXT,
+                                 "%.200s:%d: filling the buffer takes more than %.0f operations", formula->file,
+                                 formula->line, 10 * point->most_operations);
         point->bindings[buffer->generator.index].integer = i;
         double real = 0;
         int64_t integer = 0;
@@ -116,6 +128,7 @@ static bool fill_formula(bench_point *point, const bench_buffer *buffer, void *d
             bench_element_store(buffer->element, data, i, real);
         else
             bench_element_store_integer(buffer->element, data, i, integer);
+        operations += point->evaluation.steps;
     }
     return true;
 }
@@ -151,7 +164,7 @@ static void fill_numbers(const bench_buffer *buffer, const bench_generator *g, u
             bench_element_store(buffer->element, data, i, draw_normal(g, seed, i));
             break;
         case BENCH_FILL_INTEGERS:
-            bench_element_store(buffer->element, data, i, (double)draw_integer(g, seed, i));
+            bench_element_store(buffer->element, data, i, draw_integer(g, seed, i));
             break;
         case BENCH_FILL_CONSTANT:
             bench_element_store(buffer->element, data, i, g->a);

@@ -16,7 +16,13 @@ bool bench_generator_check(const bench_buffer *buffer, const bench_generator *ge
                              generator->b);
     if (generator->filling == BENCH_FILL_INTEGERS && !is_whole)
         return bench_explain(reason, BENCH_REASON_TEXT, "integers(a, b) wants whole numbers");
-    if (has_range && (generator->a < least || generator->b > most))
+    const bool is_constant = generator->filling == BENCH_FILL_CONSTANT;
+    if (is_constant && !is_real && generator->a != floor(generator->a))
+        return bench_explain(reason, BENCH_REASON_TEXT, "%s has whole numbers", bench_element_name(buffer->element));
+    if (has_range && !isfinite(generator->b - generator->a))
+        return bench_explain(reason, BENCH_REASON_TEXT, "the numbers are too far apart");
+    if ((has_range && (generator->a < least || generator->b > most)) ||
+        (is_constant && (generator->a < least || generator->a > most)))
         return bench_explain(reason, BENCH_REASON_TEXT, "%s holds %g to %g", bench_element_name(buffer->element), least,
                              most);
     return true;

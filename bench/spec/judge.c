@@ -10,7 +10,12 @@
 #include "ref/check.h"
 #include "ref/random.h"
 
-enum { MOST_RANDOM_SAMPLES = 4096, LEAST_RANDOM_SAMPLES = 256, LARGEST_COVER = 1 << 26 };
+enum {
+    MOST_RANDOM_SAMPLES = 4096,
+    LEAST_RANDOM_SAMPLES = 256,
+    LARGEST_COVER = 1 << 26,
+    LARGEST_SEEN = 1 << 16
+};
 
 // Operations of this evaluator that a multiply-add of the reference's takes the time of, about.
 #define STEPS_PER_MULTIPLY_ADD 0.5
@@ -128,8 +133,11 @@ bool bench_judge_real(bench_judgement *judgement, const char *name, double expec
 bool bench_judge_integer(bench_judgement *judgement, const char *name, int64_t expected, int64_t most_off,
                          int64_t actual)
 {
-    const double error = fabs((double)actual - (double)expected);
-    const bool is_right = actual == expected || error <= (double)most_off;
+    // As doubles, neighbours among large numbers are the same.
+    const uint64_t off =
+        actual > expected ? (uint64_t)actual - (uint64_t)expected : (uint64_t)expected - (uint64_t)actual;
+    const double error = (double)off;
+    const bool is_right = off <= (uint64_t)most_off;
     judgement->checked++;
     if (!is_right)
         judgement->max_ratio = INFINITY;
@@ -159,6 +167,8 @@ typedef struct judging {
     unsigned char *touched;
     bool has_nan; /* somewhere, rightly */
     double sure, vague; /* elements whose expected value is farther from zero than its bound, and others */
+    double operations; /* that this has taken: point->most_operations are enough */
+    unsigned char *seen; /* samples: elements that were compared; NULL: there are too many to remember */
     bench_judgement *judgement;
 } judging;
 
@@ -190,7 +200,9 @@ static int64_t position_of(judging *j)
 {
     int64_t at = 0;
     char reason[BENCH_REASON_TEXT], indices[200];
-    if (!bench_point_integer(j->point, &j->expectation->subscript, &at, reason)) {
+    const bool is_known = bench_point_integer(j->point, &j->expectation->subscript, &at, reason);
+    j->operations += j->point->evaluation.steps;
+    if (!is_known) {
         give_up(j, reason);
         return -1;
     }
@@ -208,6 +220,15 @@ static void name_element(const judging *j, int64_t at, char *text, size_t size)
 {
     snprintf(text, size, "%s[%" PRId64 "]",
              j->point->spec->symbols.items[j->point->spec->buffers[j->expectation->buffer].symbol].name, at);
+}
+
+// Of whole numbers: those between have no meaning, and larger ones than these are anything.
+static int64_t most_off(const bench_expectation *expectation, int64_t expected)
+{
+    const double bound = expectation->tolerance == BENCH_WITHIN_ABSOLUTE   ? expectation->limit
+                         : expectation->tolerance == BENCH_WITHIN_RELATIVE ? expectation->limit * fabs((double)expected)
+                                                                           : 0;
+    return bound < 0x1p62 ? (int64_t)bound : INT64_MAX;
 }
 
 static bool judge_whole(judging *j, int64_t at)
@@ -230,8 +251,8 @@ static bool judge_whole(judging *j, int64_t at)
         give_up(j, reason);
         return false;
     }
-    const int64_t off = j->expectation->tolerance == BENCH_WITHIN_ABSOLUTE ? (int64_t)j->expectation->limit : 0;
-    bench_judge_integer(j->judgement, name, expected, off, bench_element_integer(j->element, j->contents->after, at));
+    bench_judge_integer(j->judgement, name, expected, most_off(j->expectation, expected),
+                        bench_element_integer(j->element, j->contents->after, at));
     j->sure++;
     return true;
 }
@@ -262,11 +283,24 @@ static bool judge_one(judging *j, int64_t at)
     return true;
 }
 
+// False: it is in vain to go on, and the judgement says why.
 static bool judge_at(judging *j, int64_t index)
 {
+    if (j->seen && j->seen[index])
+        return true;
     set_indices(j, index);
     const int64_t at = position_of(j);
-    return at >= 0 && judge_one(j, at);
+    j->evaluation.steps = 0;
+    const bool goes_on = at >= 0 && judge_one(j, at);
+    j->operations += j->evaluation.steps;
+    if (j->seen)
+        j->seen[index] = 1;
+    return goes_on;
+}
+
+static bool has_time(const judging *j)
+{
+    return j->operations < j->point->most_operations;
 }
 
 // ---- which elements ----
@@ -301,6 +335,8 @@ static double cost_of(judging *j)
     double most = 1;
     const int64_t places[] = {0, j->total / 2, j->total - 1};
     for (int i = 0; i < 3 && !j->evaluation.has_failed; i++) {
+        if (i > 0 && places[i] == places[i - 1])
+            continue;
         set_indices(j, places[i]);
         j->evaluation.steps = 0;
         bench_evaluate(&j->evaluation, &j->expectation->formula);
@@ -323,6 +359,7 @@ static int64_t draw_edge(const judging *j, husk_ref_random *random, int64_t exte
     return place < 0 ? 0 : place >= extent ? extent - 1 : place;
 }
 
+// Whether nothing was wrong with evaluating them. What takes long is compared at fewer places, at one at least.
 static bool judge_samples(judging *j, uint64_t seed, double affordable)
 {
     husk_ref_random random = {.seed = seed};
@@ -330,7 +367,7 @@ static bool judge_samples(judging *j, uint64_t seed, double affordable)
     const int random_samples = affordable > MOST_RANDOM_SAMPLES    ? MOST_RANDOM_SAMPLES
                                : affordable < LEAST_RANDOM_SAMPLES ? LEAST_RANDOM_SAMPLES
                                                                    : (int)affordable;
-    for (int64_t corner = 0; corner < (int64_t)1 << (2 * ranges); corner++) {
+    for (int64_t corner = 0; corner < (int64_t)1 << (2 * ranges) && has_time(j); corner++) {
         int64_t at = 0;
         for (int i = 0; i < ranges; i++) {
             const int64_t extent = j->extents[i], which = corner >> 2 * i & 3;
@@ -340,14 +377,14 @@ static bool judge_samples(judging *j, uint64_t seed, double affordable)
         if (!judge_at(j, at))
             return false;
     }
-    for (int sample = 0; sample < random_samples / 4; sample++) {
+    for (int sample = 0; sample < random_samples / 4 && has_time(j); sample++) {
         int64_t at = 0;
         for (int i = 0; i < ranges; i++)
             at = at * j->extents[i] + draw_edge(j, &random, j->extents[i]);
         if (!judge_at(j, at))
             return false;
     }
-    for (int sample = 0; sample < random_samples; sample++) {
+    for (int sample = 0; sample < random_samples && has_time(j); sample++) {
         if (!judge_at(j, husk_ref_random_below(&random, j->total)))
             return false;
     }
@@ -379,20 +416,44 @@ static bool cover(judging *j, bool *all)
     const bool is_plain = j->expectation->range_count == 1 && root->kind == BENCH_NODE_SYMBOL &&
                           root->symbol == j->expectation->ranges[0].symbol && j->total == j->count;
     *all = is_plain;
+    if (is_plain && j->touched)
+        memset(j->touched, 1, (size_t)j->count);
     if (is_plain || !j->touched)
         return true;
-    if (j->total > LARGEST_COVER) {
-        *all = true; // nobody can tell
-        return true;
-    }
     for (int64_t i = 0; i < j->total; i++) {
+        if (j->total > LARGEST_COVER || !has_time(j)) {
+            *all = true; // nobody can tell
+            break;
+        }
         set_indices(j, i);
         const int64_t at = position_of(j);
         if (at < 0)
             return false;
         j->touched[at] = 1;
     }
+    j->operations = 0;
     return true;
+}
+
+static void judge_all(judging *j, uint64_t seed)
+{
+    const double cost = cost_of(j);
+    if (j->evaluation.has_failed) {
+        give_up(j, j->evaluation.reason);
+        return;
+    }
+    const double most = HUSK_REF_COMPLETE_COST * STEPS_PER_MULTIPLY_ADD;
+    bool is_complete = (double)j->total * cost <= most, goes_on = true;
+    for (int64_t i = 0; i < j->total && goes_on && is_complete; i++) {
+        goes_on = judge_at(j, i);
+        is_complete = has_time(j) || i + 1 == j->total;
+    }
+    if (is_complete || !goes_on)
+        return;
+    j->seen = j->total <= LARGEST_SEEN ? calloc((size_t)j->total, 1) : NULL;
+    if (judge_samples(j, seed, most / cost))
+        find_nan(j);
+    free(j->seen);
 }
 
 void bench_judge_formula(bench_point *point, const bench_expectation *expectation, const bench_contents *contents,
@@ -408,25 +469,13 @@ void bench_judge_formula(bench_point *point, const bench_expectation *expectatio
                  .judgement = judgement};
     bench_evaluation_begin(&j.evaluation, &point->spec->symbols, point->bindings, expectation->computed_in);
     j.evaluation.worst = expectation->tolerance == BENCH_WITHIN_WORST;
+    j.evaluation.most_steps = point->most_operations; // of a single element
     bench_tolerance_text(expectation, buffer->element, judgement->by);
     *all = false;
     if (!find_extents(&j) || j.total == 0 || !cover(&j, all))
         return;
     judgement->of += j.total;
-    const double cost = cost_of(&j);
-    const double most = HUSK_REF_COMPLETE_COST * STEPS_PER_MULTIPLY_ADD;
-    if (j.evaluation.has_failed) {
-        give_up(&j, j.evaluation.reason);
-        return;
-    }
-    // A single element that takes this long is not to be evaluated a thousand times.
-    j.evaluation.most_steps = 0;
-    bool is_complete = (double)j.total * cost <= most;
-    bool goes_on = true;
-    for (int64_t i = 0; i < j.total && goes_on && is_complete; i++)
-        goes_on = judge_at(&j, i);
-    if (!is_complete && judge_samples(&j, seed, most / cost))
-        find_nan(&j);
+    judge_all(&j, seed);
     judgement->is_inconclusive =
         judgement->is_inconclusive || (j.vague >= 16 && j.vague > 3 * j.sure) || (j.sure == 0 && j.vague > 0);
 }
@@ -466,8 +515,8 @@ void bench_judge_array(bench_point *point, const bench_expectation *expectation,
             bench_judge_real(judgement, name, value, bench_tolerance_of(expectation, buffer->element, value, 0),
                              bench_element_load(buffer->element, contents->after, i));
         } else {
-            bench_judge_integer(judgement, name, bench_element_integer(buffer->element, expected, i),
-                                expectation->tolerance == BENCH_WITHIN_ABSOLUTE ? (int64_t)expectation->limit : 0,
+            const int64_t value = bench_element_integer(buffer->element, expected, i);
+            bench_judge_integer(judgement, name, value, most_off(expectation, value),
                                 bench_element_integer(buffer->element, contents->after, i));
         }
     }

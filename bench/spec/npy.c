@@ -48,9 +48,9 @@ static int64_t count_of(const char *shape)
             if (extent > ((int64_t)1 << 40))
                 return -1;
         }
-        count *= extent;
-        if (count > ((int64_t)1 << 40))
+        if (count && extent > ((int64_t)1 << 40) / count)
             return -1;
+        count *= extent;
         while (*at == ',' || *at == ' ')
             at++;
     }
@@ -98,8 +98,10 @@ bool bench_npy_parse(const char *path, const void *data, size_t size, bench_elem
     header[length] = '\0';
     const bool is_right = check_header(path, header, element, count, reason);
     free(header);
-    if (!is_right)
+    if (!is_right) {
+        bench_clean_line(reason);
         return false;
+    }
     if (size - start - length != wanted)
         return bench_explain(reason, BENCH_REASON_TEXT,
                              "%.200s: it has %zu bytes behind its header, and %zu are wanted", path,

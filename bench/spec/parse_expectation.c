@@ -4,10 +4,22 @@
 #include <stdio.h>
 #include <string.h>
 
+// Whether it uses a symbol from this number to below that.
+static bool uses_from(const bench_expression *expression, int first, int count)
+{
+    for (int i = 0; i < expression->count; i++) {
+        const bench_node *node = &expression->nodes[i];
+        if (node->kind == BENCH_NODE_SYMBOL && node->symbol >= first && node->symbol < count)
+            return true;
+    }
+    return false;
+}
+
 // The indices come last, `for i<n, j<m`, and are used before: this reads them first, from a copy of the scan.
 static bool parse_ranges(bench_scan *scan, bench_spec *spec, bench_expectation *expectation)
 {
     bench_scan ahead = *scan;
+    const int first = spec->symbols.count;
     while (ahead.word.kind != BENCH_WORD_END && !bench_scan_is(&ahead, "for"))
         bench_scan_next(&ahead);
     if (ahead.has_failed) {
@@ -32,6 +44,8 @@ static bool parse_ranges(bench_scan *scan, bench_spec *spec, bench_expectation *
             break;
         if (!bench_expression_root(&range->end)->is_integer)
             bench_scan_fail(&ahead, column, "the end of an index is a whole number: write floor(...) or ceil(...)");
+        if (uses_from(&range->end, first, spec->symbols.count))
+            bench_scan_fail(&ahead, column, "the end of an index cannot depend on another index");
         range->symbol = bench_symbols_add(&spec->symbols, &ahead, column, &index);
     } while (!ahead.has_failed && bench_scan_take(&ahead, ","));
     if (ahead.has_failed)
@@ -144,7 +158,7 @@ static bool parse_operator(bench_scan *scan, bench_spec *spec, bench_expectation
 static bool parse_foreign(bench_scan *scan, bench_expectation *expectation)
 {
     const int column = scan->word.column;
-    if (!bench_scan_argument(scan, expectation->path, sizeof expectation->path,
+    if (!bench_scan_argument(scan, "by", expectation->path, sizeof expectation->path,
                              "\"LIBRARY:FUNCTION\" or the path of an .npy file"))
         return false;
     const size_t length = strlen(expectation->path);
@@ -226,9 +240,12 @@ static bool parse_computed_in(bench_scan *scan, bench_expectation *expectation)
 // What stands behind a formula or what is in its place, in any order.
 static bool parse_clauses(bench_scan *scan, bench_spec *spec, bench_expectation *expectation)
 {
+    bool has_ranges = false;
     while (!scan->has_failed) {
+        if (bench_scan_is(scan, "for") && has_ranges)
+            return bench_scan_fail(scan, scan->word.column, "for is given twice");
         if (bench_scan_is(scan, "for") && expectation->by == BENCH_BY_FORMULA)
-            skip_ranges(scan, spec, expectation);
+            has_ranges = skip_ranges(scan, spec, expectation);
         else if (bench_scan_is(scan, "computed"))
             parse_computed_in(scan, expectation);
         else if (bench_scan_take(scan, "in"))
@@ -275,7 +292,7 @@ bool bench_parse_expectation(bench_scan *scan, bench_spec *spec)
         is_read = true;
     } else if (bench_scan_take(scan, "as")) {
         is_read = parse_operator(scan, spec, expectation);
-    } else if (bench_scan_take(scan, "by")) {
+    } else if (bench_scan_is(scan, "by")) {
         is_read = parse_foreign(scan, expectation);
     } else {
         is_read = bench_scan_fail(scan, scan->word.column,

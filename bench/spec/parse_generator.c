@@ -114,15 +114,14 @@ bool bench_parse_generator(bench_scan *scan, bench_spec *spec, const bench_buffe
     *generator = (bench_generator){.filling = k->filling, .a = k->a, .b = k->b};
     const bool has_operands = k->numbers > 0 || k->filling == BENCH_FILL_FORMULA || k->filling == BENCH_FILL_FILE;
     if (!bench_scan_is(scan, "(") && !has_operands)
-        return true;
+        return check(scan, column, buffer, generator);
     if (!bench_scan_expect(scan, "(", "behind what fills the buffer"))
         return false;
     if (!parse_numbers(scan, spec, k, generator))
         return false;
     if (k->filling == BENCH_FILL_FORMULA && !parse_formula(scan, spec, generator))
         return false;
-    if (k->filling == BENCH_FILL_FILE &&
-        !bench_scan_argument(scan, generator->path, sizeof generator->path, "the path, in quotes,"))
+    if (k->filling == BENCH_FILL_FILE && !bench_scan_string(scan, generator->path, sizeof generator->path, "the path"))
         return false;
     return bench_scan_expect(scan, ")", "at the end of what fills the buffer") &&
            check(scan, column, buffer, generator);

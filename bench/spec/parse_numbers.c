@@ -47,8 +47,12 @@ static bool parse_item(bench_scan *scan, list *l)
         return bench_scan_fail(scan, column,
                                "a range goes up: first..last, first..last+step, or first..last*factor from 1 on with a "
                                "factor of 2 or more");
-    for (int64_t value = first; value <= last && !scan->has_failed; value = is_product ? value * step : value + step)
-        list_add(scan, l, value);
+    // Whatever the step is, what lies past the end is not computed.
+    for (int64_t value = first; list_add(scan, l, value);) {
+        if (is_product ? value > last / step : step > last - value)
+            break;
+        value = is_product ? value * step : value + step;
+    }
     return !scan->has_failed;
 }
 

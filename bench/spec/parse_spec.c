@@ -12,7 +12,10 @@
 
 bool bench_parse_heading(bench_scan *scan, bench_spec *spec, bool is_pipeline)
 {
-    *spec = (bench_spec){.line = scan->line, .is_pipeline = is_pipeline, .flops = {.root = -1}, .bytes = {.root = -1}};
+    // All else is zero: it is large, and a file may describe hundreds.
+    spec->line = scan->line;
+    spec->is_pipeline = is_pipeline;
+    spec->flops.root = spec->bytes.root = -1;
     if (!bench_scan_name(scan, spec->name, is_pipeline ? "the pipeline's name" : "the kernel's name"))
         return false;
     if (!is_pipeline)
@@ -41,7 +44,7 @@ bool bench_parse_heading(bench_scan *scan, bench_spec *spec, bool is_pipeline)
             return bench_scan_fail(scan, column, "%s is no key here: file, spirv, binary, options, include%s are", key,
                                    is_pipeline ? "" : " and function");
         }
-        if (!bench_scan_expect(scan, "=", "behind the key") || !bench_scan_argument(scan, text, size, key))
+        if (!bench_scan_argument(scan, "=", text, size, key))
             return false;
     }
     return !scan->has_failed;
@@ -143,8 +146,7 @@ static bool parse_step(bench_scan *scan, bench_spec *spec)
                              : !strcmp(word, "global") ? parse_global(scan, spec, step, false)
                              : !strcmp(word, "groups") ? parse_global(scan, spec, step, true)
                              : !strcmp(word, "file")
-                                 ? bench_scan_expect(scan, "=", "behind file") &&
-                                       bench_scan_argument(scan, step->file, sizeof step->file, "file")
+                                 ? bench_scan_argument(scan, "=", step->file, sizeof step->file, "file")
                                  : bench_scan_fail(scan, column,
                                                    "local, global, groups or file is "
                                                    "wanted, and '%s' stands there",
@@ -313,10 +315,11 @@ bool bench_parse_check(bench_scan *scan, const bench_spec *spec)
     if (scan->has_failed)
         return false;
     scan->line = spec->line;
-    bool has_file = spec->file[0] != '\0';
     for (int i = 0; i < spec->step_count; i++) {
         const bench_step *step = &spec->steps[i];
-        has_file = has_file || step->file[0];
+        if (!spec->file[0] && !step->file[0])
+            return bench_scan_fail(scan, 1, "%s: where its program is is not said: write file=NAME.cl behind %s",
+                                   step->function, spec->is_pipeline ? "the step" : "its name");
         if (!step->dimensions)
             return bench_scan_fail(scan, 1,
                                    "%s: how many work-items run is not said: write global n, or groups with "
@@ -330,9 +333,6 @@ bool bench_parse_check(bench_scan *scan, const bench_spec *spec)
     }
     if (!spec->step_count)
         return bench_scan_fail(scan, 1, "%s has no steps", spec->name);
-    if (!has_file)
-        return bench_scan_fail(scan, 1, "%s: where its program is is not said: write file=NAME.cl behind its name",
-                               spec->name);
     if (!check_relaxed(scan, spec))
         return false;
     for (int i = 0; i < spec->buffer_count; i++) {

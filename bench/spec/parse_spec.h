@@ -5,7 +5,7 @@
 
 #include "spec/spec.h"
 
-/* Behind "kernel" or "pipeline": its name and where its program is. */
+/* Behind "kernel" or "pipeline": its name and where its program is. spec: all zero. */
 bool bench_parse_heading(bench_scan *scan, bench_spec *spec, bool is_pipeline);
 /* A line inside it, from its first word on. */
 bool bench_parse_line(bench_scan *scan, bench_spec *spec);

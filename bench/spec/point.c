@@ -37,30 +37,45 @@ static bool take(bench_point *point, char reason[BENCH_REASON_TEXT])
     if (!is_right)
         bench_explain(reason, BENCH_REASON_TEXT, "%s", e->reason);
     e->has_failed = false;
-    e->steps = 0;
     return is_right;
 }
 
-bool bench_point_integer(bench_point *point, const bench_expression *expression, int64_t *value,
+// These two count on.
+static bool find_integer(bench_point *point, const bench_expression *expression, int64_t *value,
                          char reason[BENCH_REASON_TEXT])
 {
     *value = bench_evaluate_integer(&point->evaluation, expression);
     return take(point, reason);
 }
 
-bool bench_point_real(bench_point *point, const bench_expression *expression, double *value,
+static bool find_real(bench_point *point, const bench_expression *expression, double *value,
                       char reason[BENCH_REASON_TEXT])
 {
     *value = bench_evaluate(&point->evaluation, expression).value;
     return take(point, reason);
 }
 
-static bool set_defines(bench_point *point, char reason[BENCH_REASON_TEXT])
+bool bench_point_integer(bench_point *point, const bench_expression *expression, int64_t *value,
+                         char reason[BENCH_REASON_TEXT])
+{
+    point->evaluation.steps = 0;
+    return find_integer(point, expression, value, reason);
+}
+
+bool bench_point_real(bench_point *point, const bench_expression *expression, double *value,
+                      char reason[BENCH_REASON_TEXT])
+{
+    point->evaluation.steps = 0;
+    return find_real(point, expression, value, reason);
+}
+
+// Those from *next on that are declared before a symbol, and so may be used by it.
+static bool set_defines(bench_point *point, int *next, int symbol, char reason[BENCH_REASON_TEXT])
 {
     const bench_spec *spec = point->spec;
-    for (int i = 0; i < spec->define_count; i++) {
-        const bench_define *define = &spec->defines[i];
-        if (!bench_point_integer(point, &define->value, &point->bindings[define->symbol].integer, reason))
+    for (; *next < spec->define_count && spec->defines[*next].symbol < symbol; ++*next) {
+        const bench_define *define = &spec->defines[*next];
+        if (!find_integer(point, &define->value, &point->bindings[define->symbol].integer, reason))
             return false;
     }
     return true;
@@ -72,24 +87,42 @@ static bool set_argument(bench_point *point, const bench_argument *argument, cha
     bench_binding *binding = &point->bindings[argument->symbol];
     char cell[8];
     if (!bench_element_is_real(argument->element)) {
-        if (!bench_point_integer(point, &argument->values[0], &binding->integer, reason))
+        if (!find_integer(point, &argument->values[0], &binding->integer, reason))
             return false;
         bench_element_store_integer(argument->element, cell, 0, binding->integer);
         binding->integer = bench_element_integer(argument->element, cell, 0);
         return true;
     }
-    if (!bench_point_real(point, &argument->values[0], &binding->real, reason))
+    if (!find_real(point, &argument->values[0], &binding->real, reason))
         return false;
     bench_element_store(argument->element, cell, 0, binding->real);
     binding->real = bench_element_load(argument->element, cell, 0);
     return true;
 }
 
+// In the order in which they are declared: one may use another. Elements of buffers are not there yet.
+static bool set_numbers(bench_point *point, char reason[BENCH_REASON_TEXT])
+{
+    const bench_spec *spec = point->spec;
+    int next = 0;
+    for (int i = 0; i < spec->step_count; i++) {
+        for (int k = 0; k < spec->steps[i].argument_count; k++) {
+            const bench_argument *argument = &spec->steps[i].arguments[k];
+            const bool is_named =
+                argument->kind == BENCH_ARGUMENT_SCALAR && argument->symbol >= 0 && argument->width == 1;
+            if (is_named &&
+                (!set_defines(point, &next, argument->symbol, reason) || !set_argument(point, argument, reason)))
+                return false;
+        }
+    }
+    return set_defines(point, &next, spec->symbols.count, reason);
+}
+
 static bool set_count(bench_point *point, const bench_buffer *buffer, char reason[BENCH_REASON_TEXT])
 {
     bench_binding *binding = &point->bindings[buffer->symbol];
     const char *name = point->spec->symbols.items[buffer->symbol].name;
-    if (!bench_point_integer(point, &buffer->count, &binding->count, reason))
+    if (!find_integer(point, &buffer->count, &binding->count, reason))
         return false;
     if (binding->count < 1)
         return bench_explain(reason, BENCH_REASON_TEXT, "%.200s:%d: %s has %lld elements: OpenCL has no empty buffers",
@@ -106,27 +139,20 @@ bool bench_point_set(bench_point *point, const bench_spec *spec, const int64_t *
     memset(point, 0, sizeof *point);
     point->spec = spec;
     bench_evaluation_begin(&point->evaluation, &spec->symbols, point->bindings, BENCH_ELEMENT_INT);
-    point->evaluation.most_steps = 1e7;
+    // Of all sizes together: there may be many points.
+    point->evaluation.most_steps = 1e6;
     for (int i = 0; i < spec->config_count; i++)
         point->bindings[spec->configs[i].symbol].integer = config[i];
     for (int i = 0; i < spec->sizes.names; i++)
         point->bindings[spec->sizes.symbols[i]].integer = size[i];
-    if (!set_defines(point, reason))
+    if (!set_numbers(point, reason))
         return false;
-    // In the order in which they are declared: one may use another. Elements of buffers are not there yet.
-    for (int i = 0; i < spec->step_count; i++) {
-        for (int k = 0; k < spec->steps[i].argument_count; k++) {
-            const bench_argument *argument = &spec->steps[i].arguments[k];
-            const bool is_named =
-                argument->kind == BENCH_ARGUMENT_SCALAR && argument->symbol >= 0 && argument->width == 1;
-            if (is_named && !set_argument(point, argument, reason))
-                return false;
-        }
-    }
     for (int i = 0; i < spec->buffer_count; i++) {
         if (!set_count(point, &spec->buffers[i], reason))
             return false;
     }
+    point->evaluation.most_steps = 1e7;
+    point->most_operations = 1e9;
     return true;
 }
 

@@ -12,6 +12,7 @@ typedef struct bench_point {
     const bench_spec *spec;
     bench_binding bindings[BENCH_MOST_SYMBOLS]; /* buffers' count, too; their data is set by who has it */
     bench_evaluation evaluation; /* of whole numbers and arguments */
+    double most_operations; /* that judging by a formula may take; filling a buffer may take ten times as many */
 } bench_point;
 
 /* Combinations of the parameters' values, those that `where` excludes among them. More than INT32_MAX are as many. */
@@ -33,7 +34,7 @@ void bench_point_text(const bench_spec *spec, const int64_t *config, const int64
 /* " -DWG=64 -DTILE=16": parameters and `define`. */
 void bench_point_macros(const bench_point *point, char *text, size_t size);
 
-/* What an expression comes to; false: reason. */
+/* What an expression comes to; false: reason. evaluation.steps: how many operations it took. */
 bool bench_point_integer(bench_point *point, const bench_expression *expression, int64_t *value,
                          char reason[BENCH_REASON_TEXT]);
 bool bench_point_real(bench_point *point, const bench_expression *expression, double *value,

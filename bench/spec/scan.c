@@ -31,10 +31,11 @@ bool bench_scan_fail(bench_scan *scan, int column, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    bench_clean_line(text);
     scan->has_failed = true;
     scan->word.kind = BENCH_WORD_END;
-    return bench_explain(scan->reason, BENCH_REASON_TEXT, "%.200s:%d:%d: %.700s", scan->file, scan->line, column, text);
+    bench_explain(scan->reason, BENCH_REASON_TEXT, "%.200s:%d:%d: %.700s", scan->file, scan->line, column, text);
+    bench_clean_line(scan->reason);
+    return false;
 }
 
 // "1", "0x1f", "1.5e-3f": the f of C is taken, too.
@@ -244,28 +245,40 @@ bool bench_scan_end(bench_scan *scan)
     return bench_scan_fail(scan, scan->word.column, "nothing is wanted here: '%.60s'", scan->word.begin);
 }
 
-bool bench_scan_argument(bench_scan *scan, char *text, size_t size, const char *what)
+bool bench_scan_string(bench_scan *scan, char *text, size_t size, const char *what)
 {
-    if (scan->has_failed)
-        return false;
-    if (scan->word.kind == BENCH_WORD_STRING) {
-        if (strlen(scan->word.text) >= size)
-            return bench_scan_fail(scan, scan->word.column, "%s is too long", what);
-        snprintf(text, size, "%s", scan->word.text);
-        bench_scan_next(scan);
-        return !scan->has_failed;
-    }
-    const char *begin = scan->word.begin, *end = begin;
-    while (*end && *end != ' ' && *end != '\t' && *end != '\r')
-        end++;
-    const size_t length = (size_t)(end - begin);
-    if (!length || scan->word.kind == BENCH_WORD_END)
-        return bench_scan_fail(scan, scan->word.column, "%s is wanted, and the line ends", what);
-    if (length >= size)
+    char there[80];
+    if (scan->word.kind != BENCH_WORD_STRING)
+        return bench_scan_fail(scan, scan->word.column, "%s is wanted in quotes, and %s", what, found(scan, there));
+    if (strlen(scan->word.text) >= size)
         return bench_scan_fail(scan, scan->word.column, "%s is too long", what);
+    snprintf(text, size, "%s", scan->word.text);
+    bench_scan_next(scan);
+    return !scan->has_failed;
+}
+
+// It is read from the text: what is taken apart into words may be none, as in file=2d.cl.
+bool bench_scan_argument(bench_scan *scan, const char *behind, char *text, size_t size, const char *what)
+{
+    char there[80];
+    if (!bench_scan_is(scan, behind))
+        return bench_scan_fail(scan, scan->word.column, "'%s' is wanted before %s, and %s", behind, what,
+                               found(scan, there));
+    const char *begin = scan->at;
+    while (*begin == ' ' || *begin == '\t')
+        begin++;
+    if (*begin == '"') {
+        bench_scan_next(scan);
+        return !scan->has_failed && bench_scan_string(scan, text, size, what);
+    }
+    const size_t length = strcspn(begin, " \t\r");
+    if (!length || *begin == '#')
+        return bench_scan_fail(scan, column_of(scan, begin), "%s is wanted, and the line ends", what);
+    if (length >= size)
+        return bench_scan_fail(scan, column_of(scan, begin), "%s is too long", what);
     memcpy(text, begin, length);
     text[length] = '\0';
-    scan->at = end;
+    scan->at = begin + length;
     bench_scan_next(scan);
     return !scan->has_failed;
 }

@@ -61,7 +61,12 @@ bool bench_scan_real(bench_scan *scan, double *value, const char *what);
 /* Nothing may follow. */
 bool bench_scan_end(bench_scan *scan);
 
-/* Characters up to the next blank outside quotes, which need be no word: a path, options. Takes them. */
-bool bench_scan_argument(bench_scan *scan, char *text, size_t size, const char *what);
+/* A text in quotes. */
+bool bench_scan_string(bench_scan *scan, char *text, size_t size, const char *what);
+/*
+ * Behind a sign or a name, which has to be the next word: characters up to the next blank, or a text in quotes: a path,
+ * options. Takes both.
+ */
+bool bench_scan_argument(bench_scan *scan, const char *behind, char *text, size_t size, const char *what);
 
 #endif

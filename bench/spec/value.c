@@ -77,6 +77,16 @@ static double times(double a, double b)
     return a == 0 || b == 0 ? 0 : a * b;
 }
 
+// Of many factors it stays a grain: neither "none" nor "any", nor past what an int holds.
+static int grain_of_product(int a, int b)
+{
+    if (a <= BENCH_NO_GRAIN || b <= BENCH_NO_GRAIN)
+        return BENCH_NO_GRAIN;
+    if (a >= BENCH_ANY_GRAIN || b >= BENCH_ANY_GRAIN)
+        return BENCH_ANY_GRAIN;
+    return a + b < BENCH_ANY_GRAIN ? a + b : BENCH_ANY_GRAIN - 1;
+}
+
 bench_value bench_value_multiply(const bench_rounding *r, const bench_value *a, const bench_value *b)
 {
     bench_value product = {.value = a->value * b->value,
@@ -84,10 +94,7 @@ bench_value bench_value_multiply(const bench_rounding *r, const bench_value *a, 
                                     times(a->error, b->error),
                            .magnitude = times(a->magnitude, b->magnitude),
                            .terms = 1};
-    const bool has_grain = a->grain > BENCH_NO_GRAIN && b->grain > BENCH_NO_GRAIN;
-    product.grain = !has_grain                                                   ? BENCH_NO_GRAIN
-                    : a->grain == BENCH_ANY_GRAIN || b->grain == BENCH_ANY_GRAIN ? BENCH_ANY_GRAIN
-                                                                                 : a->grain + b->grain;
+    product.grain = grain_of_product(a->grain, b->grain);
     if (product.error > 0 || !bench_value_is_exact(r, product.magnitude, product.grain)) {
         product.error += bench_rounding_cost(r, fabs(product.value) + product.error, 1);
         product.grain = BENCH_NO_GRAIN;

@@ -103,7 +103,7 @@ START_TEST(elements_too_early)
     const bench_spec *spec = description.specs[0];
     ck_assert(bench_point_set(&point, spec, NULL, bench_spec_size(spec, 0), reason));
     ck_assert(!bench_point_is_allowed(&point, reason));
-    ck_assert_msg(strstr(reason, "k.txt:4:8: the elements of x are not known here"), "%s", reason);
+    ck_assert_msg(strstr(reason, "k.txt:4:8: what x holds is not known here"), "%s", reason);
 }
 END_TEST
 
@@ -133,6 +133,8 @@ START_TEST(mistakes)
         {"size n=5..1", "a range goes up"},
         {"size n=1..4*1", "a range goes up"},
         {"size n=", "a value, a whole number, is wanted"},
+        {"size n=2000000000000", "a value is at most"},
+        {"size n=1..20000", "more than 10000 values"},
         {"config n=3", "n is in use already"},
         {"config sum=3", "sum is a word of expressions"},
         {"where 0.5", "a rule is a whole number"},
@@ -154,6 +156,11 @@ START_TEST(mistakes)
         {"arg z global float[n] in = uniform(0, x[0])", "elements of buffers are known later"},
         {"arg z global int[n] in = integers(0, 1//0)", "divi"},
         {"arg z global float[n] in = random", "nothing fills a buffer by the name random"},
+        {"arg z global int[n] in = special", "int has whole numbers"},
+        {"arg z global uchar[n] in = constant(256)", "uchar holds 0 to 255"},
+        {"arg z global int[n] in = constant(0.5)", "int has whole numbers"},
+        {"arg z global double[n] in = uniform(-1e308, 1e308)", "the numbers are too far apart"},
+        {"arg z global float[n] in = npy(z.npy)", "the path is wanted in quotes"},
         {"global n", "this is given twice"},
         {"local 1, 1", "local has 2 dimensions, and global 1"},
         {"expect q[i] = 1", "k.txt:7:10: q is no buffer"},
@@ -163,12 +170,17 @@ START_TEST(mistakes)
         {"expect y[i+1] = 1", "how far i goes is not said"},
         {"expect y[i] = 1 for i<n/2", "the end of an index is a whole number"},
         {"expect y[i] = 1 for i", "'<' is wanted behind the index"},
+        {"expect y[3*i+j] = 1 for i<3, j<i+1", "the end of an index cannot depend on another index"},
+        {"expect y[i] = 1 for i<3 for i<n", "k.txt:7:27: for is given twice"},
         {"expect y[i] = z[i]", "nothing is called z"},
         {"expect y[i] = 1 within", "how far results may be off"},
         {"expect y[i] = 1 within -1", "less than nothing"},
         {"expect y[i] = 1 within 1 ulp bogus", "k.txt:7:32: nothing is wanted here: 'bogus'"},
         {"expect y[i] = 1 computed in int", "kernels round in half, float and double"},
         {"expect y[i] = 1 in some order", "'any' is wanted"},
+        {"expect y by", "k.txt:7:14: \"LIBRARY:FUNCTION\" or the path of an .npy file is wanted, and the line ends"},
+        {"expect y[i] = 1 \xc3\x1b[0m", "unexpected character"},
+        {"size n=3 : \xc3\xa9\xff\x1b[0m", "nothing is wanted here: ': \xc3\xa9? [0m'"},
         {"expect y by \"ref\"", "neither \"LIBRARY:FUNCTION\" nor"},
         {"expect y by \"ref.so:f\"", "no bound can be derived here"},
         {"expect y by \"y.npy\" computed in half", "this is of formulas alone"},
@@ -192,6 +204,13 @@ START_TEST(mistakes)
     ck_assert_ptr_nonnull(strstr(reason, "k.txt:3:1: k is described twice"));
     parse("kernel k file=k.cl colour=red\n");
     ck_assert_ptr_nonnull(strstr(reason, "colour is no key here"));
+    parse("pipeline p\n step f() global 1 file=f.cl\n step g() global 1\n");
+    ck_assert_ptr_nonnull(
+        strstr(reason, "k.txt:1:1: g: where its program is is not said: write file=NAME.cl behind the"));
+    parse("kernel k file=\n");
+    ck_assert_ptr_nonnull(strstr(reason, "k.txt:1:15: file is wanted, and the line ends"));
+    parse("kernel k file k.cl\n");
+    ck_assert_ptr_nonnull(strstr(reason, "'=' is wanted before file, and 'k' stands there"));
     parse("pipeline p file=k.cl\n buffer b int[1] out\n step f(3) global 1\n");
     ck_assert_ptr_nonnull(strstr(reason, "the number's type is not said"));
     parse("kernel k file=k.cl options=\"-cl-fast-relaxed-math\"\n arg y global float[4] out\n global 4\n"
@@ -208,7 +227,7 @@ static bench_judgement judge(const char *lines, const void *before, const void *
     char text[1000];
     static bench_point point;
     bench_judgement judgement;
-    unsigned char touched[4096] = {0};
+    static unsigned char touched[1 << 22];
     bool all = false;
     snprintf(text, sizeof text, "kernel k file=k.cl\n%s\n global 1\n", lines);
     parse(text);
@@ -218,6 +237,7 @@ static bench_judgement judge(const char *lines, const void *before, const void *
     ck_assert_msg(bench_point_set(&point, spec, config, bench_spec_size(spec, 0), reason), "%s", reason);
     const bench_contents contents = {before, after};
     point.bindings[spec->buffers[0].symbol].data = before;
+    memset(touched, 0, sizeof touched);
     bench_judgement_begin(&judgement);
     bench_judge_formula(&point, &spec->expectations[0], &contents, 1, touched, &all, &judgement);
     if (!all && judgement.is_right)
@@ -261,6 +281,14 @@ START_TEST(comparing)
     judgement = judge(next, counts, off);
     ck_assert_str_eq(judgement.text, "y[1] is 4, and 3 is right");
     const uint8_t small[1] = {255}, wrapped[1] = {0};
+    // Neighbours that are the same as doubles.
+    const int64_t large[1] = {((int64_t)1 << 60) + 1};
+    static const char longs[] = " arg y global long[1] out\n expect y[i] = 1 << 60";
+    ck_assert(!judge(longs, large, large).is_right);
+    ck_assert(judge(" arg y global long[1] out\n expect y[i] = 1 << 60 within 1", large, large).is_right);
+    ck_assert(judge(" arg y global long[1] out\n expect y[i] = 1 << 60 within 1e300", large, large).is_right);
+    ck_assert(!judge(" arg y global long[1] out\n expect y[i] = 1 << 60 within 1e-19 relative", large, large).is_right);
+    ck_assert(judge(" arg y global long[1] out\n expect y[i] = 1 << 60 within 1e-18 relative", large, large).is_right);
     judgement = judge(" arg y global uchar[1] inout = ones\n expect y[i] = y[i] + 1", small, wrapped);
     ck_assert_ptr_nonnull(strstr(judgement.text, "uchar does not hold: write uchar(...)"));
     ck_assert(judge(" arg y global uchar[1] inout = ones\n expect y[i] = uchar(y[i] + 1)", small, wrapped).is_right);
@@ -284,6 +312,9 @@ START_TEST(samples)
     after[COUNT - 1] = 1;
     after[1234567] = NAN;
     judgement = judge(text, before, after);
+    ck_assert_str_eq(judgement.text, "y[1234567] is NaN, or was not written");
+    before[1234567] = NAN; // as outputs are before a run
+    judgement = judge(" size n=4194304\n arg y global float[n] out\n expect y[i] = sum(k<8, 0.125)", before, after);
     ck_assert_str_eq(judgement.text, "y[1234567] is NaN, or was not written");
     free(before);
     free(after);
@@ -383,6 +414,13 @@ START_TEST(numpy)
                         BENCH_ELEMENT_FLOAT, 6, read));
     ck_assert(!read_npy("{'descr': '<f4', 'fortran_order': False, 'shape': (6", numbers, sizeof numbers,
                         BENCH_ELEMENT_FLOAT, 6, read));
+    // As many as 64 bits do not hold: 2^40 times 2^40, and one that comes to 6 again.
+    ck_assert(!read_npy("{'descr': '<f4', 'fortran_order': False, 'shape': (1099511627776, 1099511627776), }", numbers,
+                        0, BENCH_ELEMENT_FLOAT, 0, read));
+    ck_assert_ptr_nonnull(strstr(reason, "it has -1 elements"));
+    ck_assert(!read_npy("{'descr': '\xe9\x1b', 'fortran_order': False, 'shape': (6,), }", numbers, sizeof numbers,
+                        BENCH_ELEMENT_FLOAT, 6, read));
+    ck_assert_ptr_nonnull(strstr(reason, "its elements are '? "));
     ck_assert(!bench_npy_parse("f.npy", "short", 5, BENCH_ELEMENT_FLOAT, 6, read, reason));
 }
 END_TEST

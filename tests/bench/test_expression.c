@@ -80,6 +80,11 @@ START_TEST(whole_numbers)
     expect_integer("7 // 2", 3);
     expect_integer("-7 // 2", -4);
     expect_integer("-7 % 4", 1);
+    expect_integer("7 % -4", -1);
+    expect_integer("(1 << 63) % 3", 1);
+    expect_integer("(1 << 63) // 3", -3074457345618258603);
+    expect_integer("(1 << 63) // -1", (double)INT64_MIN);
+    expect_integer("(1 << 63) % -1", 0);
     expect_integer("ceil(n/3)", 3);
     expect_integer("floor(7/2)", 3);
     expect_integer("ceil(n/64)*64", 64);
@@ -126,6 +131,17 @@ static void expect_float(const char *text, double wanted, double least_units, do
     const double unit = 0x1p-24 * fabs(wanted);
     expect_real(text, BENCH_ELEMENT_FLOAT, wanted, least_units * unit, most_units * unit + 1e-36);
 }
+
+// Of products of many factors no number leaves its type.
+START_TEST(many_factors)
+{
+    char why[BENCH_REASON_TEXT];
+    bool is_integer = true;
+    const bench_value value = evaluate("product(k<3000000, 1e300)", BENCH_ELEMENT_INT, &is_integer, why);
+    ck_assert_msg(isinf(value.value) && !why[0], "%s", why);
+    ck_assert_msg(value.grain > BENCH_NO_GRAIN && value.grain < BENCH_ANY_GRAIN, "2^%d", value.grain);
+}
+END_TEST
 
 START_TEST(errors)
 {
@@ -210,6 +226,8 @@ START_TEST(mistakes)
     refuse("~a", "~ is of whole numbers");
     refuse("1 // 0", "division by zero");
     refuse("1 << 64", "a shift by 64 bits");
+    refuse("int(9223372036854775807.0)", "does not fit into int");
+    refuse("long(9223372036854775807.0)", "does not fit into long");
     refuse("sum(n, 1)", "'<' is wanted");
     refuse("sum(n<3, 1)", "n is in use already");
     refuse("sum(k<a, 1)", "the end of the sum is a whole number");
@@ -223,6 +241,16 @@ START_TEST(mistakes)
     for (int i = 0; i < 100; i++)
         strcat(deep, "(");
     refuse(deep, "too deep");
+    deep[0] = '\0';
+    for (int i = 0; i < 100; i++)
+        strcat(deep, "-");
+    refuse(deep, "too deep");
+    static char wide[4000] = "1";
+    for (int i = 0; i < 1100; i++)
+        strcat(wide, "+1");
+    refuse(wide, "the expression is too long");
+    bindings[bench_symbols_find(&symbols, "w")].data = NULL;
+    refuse("w[0]", "what w holds is not known here");
 }
 END_TEST
 
@@ -232,6 +260,7 @@ int main(void)
     TCase *tcase = tcase_create("expression");
     tcase_add_checked_fixture(tcase, setup, NULL);
     tcase_add_test(tcase, whole_numbers);
+    tcase_add_test(tcase, many_factors);
     tcase_add_test(tcase, errors);
     tcase_add_test(tcase, what_errors_decide);
     tcase_add_test(tcase, mistakes);
