@@ -18,6 +18,11 @@ bool bench_description_begin(const char *path, bench_description *description, c
     if (strlen(path) >= sizeof description->path)
         return bench_explain(reason, BENCH_REASON_TEXT, "a path has at most %d characters", BENCH_PATH_TEXT - 1);
     snprintf(description->path, sizeof description->path, "%.511s", path);
+    bench_clean_line(description->path);
+    if (strcmp(description->path, path) != 0)
+        return bench_explain(reason, BENCH_REASON_TEXT,
+                             "%.200s: a description's path is UTF-8 text without control characters",
+                             description->path);
     snprintf(description->folder, sizeof description->folder, "%.*s", slash ? (int)(slash - path) + 1 : 0, path);
     return true;
 }
@@ -51,8 +56,20 @@ typedef struct reader {
     bench_spec *spec; // the one at hand; NULL before the first
     bench_scan scan;
     char *reason;
-    char line[LONGEST_LINE + 1];
+    char line[LONGEST_LINE + 1], clean[LONGEST_LINE + 1];
 } reader;
+
+// Messages, results and the worker's requests are UTF-8, and a terminal is to take nothing in them as a command.
+static bool check_text(reader *r)
+{
+    snprintf(r->clean, sizeof r->clean, "%s", r->line);
+    bench_clean_line(r->clean);
+    for (int i = 0; r->line[i]; i++) {
+        if (r->line[i] != r->clean[i] && r->line[i] != '\t' && r->line[i] != '\r')
+            return bench_scan_fail(&r->scan, i + 1, "a description is UTF-8 text without control characters");
+    }
+    return true;
+}
 
 static bool finish_spec(reader *r)
 {
@@ -94,7 +111,7 @@ static bool begin_spec(reader *r)
 static bool read_line(reader *r, int number)
 {
     bench_scan_begin(&r->scan, r->description->path, number, r->line, r->reason);
-    if (r->scan.has_failed)
+    if (r->scan.has_failed || !check_text(r))
         return false;
     if (r->scan.word.kind == BENCH_WORD_END)
         return true;

@@ -123,7 +123,14 @@ static void read_sign(bench_scan *scan, bench_word *word)
             length = 2;
     }
     if (!strchr("+-*/%<>=!?:,()[]&|^~@.;", *scan->at)) {
-        bench_scan_fail(scan, word->column, "unexpected character '%c'", *scan->at);
+        // All bytes of a character of UTF-8, whose first says how many they are.
+        const unsigned char first = (unsigned char)*scan->at;
+        bench_scan_fail(scan, word->column, "unexpected character '%.*s'",
+                        first < 0xc0   ? 1
+                        : first < 0xe0 ? 2
+                        : first < 0xf0 ? 3
+                                       : 4,
+                        scan->at);
         return;
     }
     memcpy(word->text, scan->at, length);

@@ -179,8 +179,11 @@ START_TEST(mistakes)
         {"expect y[i] = 1 computed in int", "kernels round in half, float and double"},
         {"expect y[i] = 1 in some order", "'any' is wanted"},
         {"expect y by", "k.txt:7:14: \"LIBRARY:FUNCTION\" or the path of an .npy file is wanted, and the line ends"},
-        {"expect y[i] = 1 \xc3\x1b[0m", "unexpected character"},
-        {"size n=3 : \xc3\xa9\xff\x1b[0m", "nothing is wanted here: ': \xc3\xa9? [0m'"},
+        {"\"\xc3\x1b[0m\"", "k.txt:7:4: a description is UTF-8 text without control characters"},
+        {"bogus # \x1b", "k.txt:7:11: a description is UTF-8 text without control characters"},
+        {"\xe2\x82\xac", "k.txt:7:3: unexpected character '\xe2\x82\xac'"},
+        {"size n=3 : \"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\xc3\xa9\"",
+         "xxx?'"}, // a character that is cut
         {"expect y by \"ref\"", "neither \"LIBRARY:FUNCTION\" nor"},
         {"expect y by \"ref.so:f\"", "no bound can be derived here"},
         {"expect y by \"y.npy\" computed in half", "this is of formulas alone"},
@@ -190,6 +193,8 @@ START_TEST(mistakes)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         refuse(cases[i].line, cases[i].words);
+    ck_assert(!bench_description_parse("\xff.txt", "", &description, reason));
+    ck_assert_str_eq(reason, "?.txt: a description's path is UTF-8 text without control characters");
     parse("size n=1\n");
     ck_assert_ptr_nonnull(strstr(reason, "k.txt:1:1: a description begins with kernel"));
     parse("# nothing\n");

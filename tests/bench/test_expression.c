@@ -100,6 +100,11 @@ START_TEST(whole_numbers)
     expect_integer("sum(i<2, k<3, w[i*3 + k])", 15);
     expect_integer("sum(i<n, w[i] == 3)", 1);
     expect_integer("product(1<=k<5, k)", 24);
+    // As deep as an expression may be that is no deeper in parentheses.
+    char wide[4000] = "1";
+    for (int i = 1; i < 1000; i++)
+        strcat(wide, "+1");
+    expect_integer(wide, 1000);
     expect_integer("max(k<n, w[k])", 5);
     expect_integer("min(k<n, w[k])", -2);
     expect_integer("sum(k<0, w[k])", 0);

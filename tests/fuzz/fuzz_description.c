@@ -99,11 +99,28 @@ static void expect_argument(const bench_spec *spec, const bench_argument *argume
         expect_symbol(spec, argument->symbol, argument->width > 1 ? BENCH_SYMBOL_LOCAL : BENCH_SYMBOL_ARGUMENT);
 }
 
+// Texts that stand in quotes may have blanks, and nothing that JSON or a terminal does not take.
+static void expect_text(const char *text)
+{
+    char clean[BENCH_LONGEST_WORD];
+    fuzz_expect(strlen(text) < sizeof clean, "a text does not end");
+    strcpy(clean, text);
+    bench_clean_line(clean);
+    for (size_t i = 0; text[i]; i++)
+        fuzz_expect(text[i] == clean[i] || text[i] == '\t' || text[i] == '\r', "a control character in: %s", text);
+}
+
 static void expect_steps(const bench_spec *spec)
 {
+    expect_text(spec->file);
+    expect_text(spec->options);
+    for (int i = 0; i < spec->include_count; i++)
+        expect_text(spec->includes[i]);
     fuzz_expect(spec->step_count > 0 && (spec->is_pipeline || spec->step_count == 1), "%d steps", spec->step_count);
     for (int i = 0; i < spec->step_count; i++) {
         const bench_step *step = &spec->steps[i];
+        expect_text(step->file);
+        expect_text(step->function);
         fuzz_expect(spec->file[0] || step->file[0], "%s has no program", step->function);
         fuzz_expect(step->dimensions >= 1 && step->dimensions <= 3, "%d dimensions", step->dimensions);
         fuzz_expect(step->local_dimensions == step->dimensions || (!step->local_dimensions && !step->is_groups),
@@ -139,6 +156,8 @@ static void expect_expectations(const bench_spec *spec)
         const bench_expectation *expectation = &spec->expectations[i];
         fuzz_expect(expectation->buffer >= 0 && expectation->buffer < spec->buffer_count, "buffer %d",
                     expectation->buffer);
+        expect_text(expectation->path);
+        expect_text(expectation->function);
         fuzz_expect(expectation->limit >= 0, "within %g", expectation->limit);
         for (int k = 0; k < expectation->key_count; k++) {
             const bench_operand_of *key = &expectation->keys[k];
