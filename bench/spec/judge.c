@@ -165,7 +165,8 @@ typedef struct judging {
     int64_t extents[BENCH_MOST_RANGES];
     int64_t total;
     unsigned char *touched;
-    bool has_nan; /* somewhere, rightly */
+    bool is_plain; /* y[i], of all of y */
+    bool has_nan;  /* somewhere, rightly */
     double sure, vague; /* elements whose expected value is farther from zero than its bound, and others */
     double operations; /* that this has taken: point->most_operations are enough */
     unsigned char *seen; /* samples: elements that were compared; NULL: there are too many to remember */
@@ -409,13 +410,31 @@ static void find_nan(judging *j)
     }
 }
 
+// Whole numbers have no NaN: what holds the pattern that was there before may be right, and is compared.
+static void find_unwritten(judging *j)
+{
+    const bench_buffer *buffer = &j->point->spec->buffers[j->expectation->buffer];
+    const size_t bytes = bench_element_bytes(j->element);
+    const char *before = j->contents->before, *after = j->contents->after;
+    int left = RANDOM_SAMPLES;
+    if (bench_element_is_real(j->element) || !j->is_plain || buffer->generator.filling != BENCH_FILL_POISON)
+        return;
+    for (int64_t i = 0; i < j->count && left > 0 && has_time(j); i++) {
+        if (memcmp(before + (size_t)i * bytes, after + (size_t)i * bytes, bytes) != 0)
+            continue;
+        left--;
+        if (!judge_at(j, i))
+            return;
+    }
+}
+
 // Marks what the expectation is of. False: an index is outside, or there are too many to look at each.
 static bool cover(judging *j, bool *all)
 {
     const bench_node *root = bench_expression_root(&j->expectation->subscript);
     const bool is_plain = j->expectation->range_count == 1 && root->kind == BENCH_NODE_SYMBOL &&
                           root->symbol == j->expectation->ranges[0].symbol && j->total == j->count;
-    *all = is_plain;
+    *all = j->is_plain = is_plain;
     if (is_plain && j->touched)
         memset(j->touched, 1, (size_t)j->count);
     if (is_plain || !j->touched)
@@ -451,8 +470,10 @@ static void judge_all(judging *j, uint64_t seed)
     if (is_complete || !goes_on)
         return;
     j->seen = j->total <= LARGEST_SEEN ? calloc((size_t)j->total, 1) : NULL;
-    if (judge_samples(j, seed, most / cost))
+    if (judge_samples(j, seed, most / cost)) {
         find_nan(j);
+        find_unwritten(j);
+    }
     free(j->seen);
 }
 

@@ -5,7 +5,7 @@
  * Every element is compared where that takes no more operations than HUSK_REF_COMPLETE_COST's multiply-adds; of more,
  * elements at the corners, beside multiples of the configuration's numbers and of powers of 2, and 256 to 4,096 random
  * ones, as many as are evaluated in a moment and as point->most_operations allow. Then no element anywhere may be NaN
- * unless one of these should be.
+ * unless one of these should be; whole numbers that are as they were before the run are compared, too.
  */
 #ifndef BENCH_SPEC_JUDGE_H
 #define BENCH_SPEC_JUDGE_H

@@ -326,6 +326,29 @@ START_TEST(samples)
 }
 END_TEST
 
+// What was not written among whole numbers.
+START_TEST(unwritten)
+{
+    enum { COUNT = 1 << 20 };
+    uint8_t *before = malloc(COUNT), *after = malloc(COUNT);
+    static const char text[] = " size n=1048576\n arg y global uchar[n] out\n expect y[i] = sum(k<8, k) - 21";
+    ck_assert(before && after);
+    bench_fill_poison(BENCH_ELEMENT_UCHAR, before, COUNT, 0);
+    memset(after, 7, COUNT);
+    bench_judgement judgement = judge(text, before, after);
+    ck_assert_msg(judgement.is_right && judgement.checked < COUNT, "%s", judgement.text);
+    after[123456] = before[123456];
+    judgement = judge(text, before, after);
+    ck_assert_str_eq(judgement.text, "y[123456] is 166, and 7 is right");
+    // The pattern may be what is right.
+    memset(after, 166, COUNT);
+    ck_assert(
+        judge(" size n=1048576\n arg y global uchar[n] out\n expect y[i] = sum(k<8, k) + 138", before, after).is_right);
+    free(before);
+    free(after);
+}
+END_TEST
+
 START_TEST(contents)
 {
     static bench_point point;
@@ -440,6 +463,7 @@ int main(void)
     tcase_add_test(tcase, mistakes);
     tcase_add_test(tcase, comparing);
     tcase_add_test(tcase, samples);
+    tcase_add_test(tcase, unwritten);
     tcase_add_test(tcase, contents);
     tcase_add_test(tcase, numpy);
     suite_add_tcase(suite, tcase);
