@@ -144,7 +144,7 @@ bool bench_parse_local_argument(bench_scan *scan, bench_spec *spec, bench_argume
            bench_scan_expect(scan, "]", "behind the number of elements");
 }
 
-bool bench_parse_argument(bench_scan *scan, bench_spec *spec)
+static bool parse_one(bench_scan *scan, bench_spec *spec)
 {
     bench_symbol symbol = {.kind = BENCH_SYMBOL_ARGUMENT};
     const int column = scan->word.column;
@@ -175,4 +175,13 @@ bool bench_parse_argument(bench_scan *scan, bench_spec *spec)
         symbol.kind = BENCH_SYMBOL_LOCAL; // a vector has no value in expressions
     argument->symbol = bench_symbols_add(&spec->symbols, scan, column, &symbol);
     return argument->symbol >= 0;
+}
+
+bool bench_parse_arguments(bench_scan *scan, bench_spec *spec)
+{
+    do {
+        if (!parse_one(scan, spec))
+            return false;
+    } while (bench_scan_take(scan, ","));
+    return true;
 }

@@ -5,7 +5,8 @@
 
 #include "spec/spec.h"
 
-bool bench_parse_argument(bench_scan *scan, bench_spec *spec);
+/* Behind "arg": one or several, n int = n, a float = 0.5. */
+bool bench_parse_arguments(bench_scan *scan, bench_spec *spec);
 
 /* Behind a buffer's name, which stands at the column: float[n] in = uniform(-1, 1). Its number; -1: a mistake. */
 int bench_parse_buffer(bench_scan *scan, bench_spec *spec, const char *name, int column, bool is_constant,

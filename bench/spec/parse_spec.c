@@ -240,7 +240,7 @@ static const struct {
     {"define", parse_macro_line, ANYWHERE},
     {"let", parse_let_line, ANYWHERE},
     {"size", bench_parse_sizes, ANYWHERE},
-    {"arg", bench_parse_argument, OF_KERNELS},
+    {"arg", bench_parse_arguments, OF_KERNELS},
     {"buffer", parse_buffer_line, OF_PIPELINES},
     {"local", parse_local_line, OF_KERNELS},
     {"global", parse_global_line, OF_KERNELS},

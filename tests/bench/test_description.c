@@ -37,8 +37,7 @@ static const char saxpy[] = "# a kernel\n"
                             "  define TILE = WG*V\n"
                             "  let groups_1 = ceil(n/TILE)\n"
                             "\n"
-                            "  arg n int = n\n"
-                            "  arg a f32 = 0.1\n"
+                            "  arg n int = n, a f32 = 0.1\n"
                             "  arg v float4 = (1, 2, 3, n)\n"
                             "  arg x constant float[n + 1] in = uniform(-1, 1)\n"
                             "  arg t local float[2*WG]\n"
@@ -144,6 +143,8 @@ START_TEST(mistakes)
         {"arg z floot = 1", "floot is no type of numbers"},
         {"arg z int = 0.5", "int is a whole number"},
         {"arg z float4 = (1, 2)", "the vector has 4 numbers"},
+        {"arg z int = 1, 2", "k.txt:7:18: the argument's name is wanted"},
+        {"arg z int = 1 v int = 2", "k.txt:7:17: nothing is wanted here: 'v int = 2'"},
         {"arg z global float[n]", "in, out or inout is wanted"},
         {"arg z global float[n] inn", "a buffer is in, out or inout"},
         {"arg z global float[n] in", "what z holds is not said"},
