@@ -220,6 +220,28 @@ static int64_t reduce_integer(walk *w, const bench_node *node)
     return result;
 }
 
+// Of let(a = ..., ...): a stands for its value from here on. What it stood for before, for afterwards.
+static bench_binding begin_let(walk *w, const bench_node *node)
+{
+    const bench_node *value = &w->expression->nodes[node->child[0]];
+    bench_binding binding = {.integer = 0};
+    if (value->is_integer)
+        binding.integer = evaluate_integer(w, node->child[0]);
+    else
+        binding.named = evaluate(w, node->child[0]);
+    const bench_binding before = w->e->bindings[node->symbol];
+    w->e->bindings[node->symbol] = binding;
+    return before;
+}
+
+static int64_t let_integer(walk *w, const bench_node *node)
+{
+    const bench_binding before = begin_let(w, node);
+    const int64_t result = evaluate_integer(w, node->child[1]);
+    w->e->bindings[node->symbol] = before;
+    return result;
+}
+
 static int64_t evaluate_integer(walk *w, int index)
 {
     const bench_node *node = &w->expression->nodes[index];
@@ -245,6 +267,8 @@ static int64_t evaluate_integer(walk *w, int index)
         return convert_integer(w, node);
     case BENCH_NODE_REDUCE:
         return reduce_integer(w, node);
+    case BENCH_NODE_LET:
+        return let_integer(w, node);
     default:
         return 0;
     }
@@ -453,6 +477,14 @@ static bench_value reduce(walk *w, const bench_node *node)
     return result;
 }
 
+static bench_value let(walk *w, const bench_node *node)
+{
+    const bench_binding before = begin_let(w, node);
+    const bench_value result = evaluate(w, node->child[1]);
+    w->e->bindings[node->symbol] = before;
+    return result;
+}
+
 static bench_value evaluate(walk *w, int index)
 {
     const bench_node *node = &w->expression->nodes[index];
@@ -474,7 +506,8 @@ static bench_value evaluate(walk *w, int index)
         return value;
     }
     case BENCH_NODE_SYMBOL:
-        return bench_value_exactly(w->e->bindings[node->symbol].real);
+        return node->is_named ? w->e->bindings[node->symbol].named
+                              : bench_value_exactly(w->e->bindings[node->symbol].real);
     case BENCH_NODE_ELEMENT: {
         const int64_t at = position(w, node);
         const bench_element element = w->e->symbols->items[node->symbol].element;
@@ -490,6 +523,8 @@ static bench_value evaluate(walk *w, int index)
         return convert(w, node);
     case BENCH_NODE_REDUCE:
         return reduce(w, node);
+    case BENCH_NODE_LET:
+        return let(w, node);
     default:
         return bench_value_exactly(0);
     }

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_NODES = 2000, DEEPEST = 60, MOST_INDICES = 8 };
+enum { MOST_NODES = 2000, DEEPEST = 60, MOST_INDICES = 8, MOST_NAMES = 24 };
 
 typedef struct parser {
     bench_scan *scan;
@@ -91,8 +91,10 @@ static int parse_name(parser *p)
         if (!bench_scan_expect(p->scan, "]", "behind the index"))
             return -1;
     }
-    const bool is_typed = s->kind == BENCH_SYMBOL_BUFFER || s->kind == BENCH_SYMBOL_ARGUMENT;
+    const bool is_typed =
+        s->kind == BENCH_SYMBOL_BUFFER || s->kind == BENCH_SYMBOL_ARGUMENT || s->kind == BENCH_SYMBOL_NAMED;
     node.is_integer = !is_typed || !bench_element_is_real(s->element);
+    node.is_named = s->kind == BENCH_SYMBOL_NAMED;
     node.is_static = node.is_integer;
     return add(p, &node);
 }
@@ -176,6 +178,51 @@ static int parse_reduction(parser *p, bench_reduction reduction, int column)
     return body;
 }
 
+// Whether NAME = comes next.
+static bool begins_name(const parser *p)
+{
+    const char *next = skip_blanks(p->scan->at);
+    return p->scan->word.kind == BENCH_WORD_NAME && next[0] == '=' && next[1] != '=';
+}
+
+// let(a = x[i], b = a*a, a + b): each name is of the values behind it, and gone behind the parenthesis.
+static int parse_let(parser *p)
+{
+    bench_node nodes[MOST_NAMES];
+    int count = 0;
+    const int symbols = p->symbols->count;
+    bench_scan_next(p->scan);
+    if (!bench_scan_expect(p->scan, "(", "behind let"))
+        return -1;
+    do {
+        bench_symbol symbol = {.kind = BENCH_SYMBOL_NAMED};
+        bench_node *node = &nodes[count];
+        const int at = p->scan->word.column;
+        if (count++ == MOST_NAMES)
+            return fail(p, at, "too many names");
+        *node = (bench_node){.kind = BENCH_NODE_LET, .column = at, .child = {-1, -1, -1}};
+        if (!bench_scan_name(p->scan, symbol.name, "a name, as in let(a = x[i], a*a),") ||
+            !bench_scan_expect(p->scan, "=", "behind the name") || (node->child[0] = parse_condition(p)) < 0 ||
+            !bench_scan_expect(p->scan, ",", "behind what is named"))
+            return -1;
+        symbol.element = is_integer(p, node->child[0]) ? BENCH_ELEMENT_LONG : BENCH_ELEMENT_DOUBLE;
+        node->symbol = bench_symbols_add(p->symbols, p->scan, at, &symbol);
+        if (node->symbol < 0)
+            return -1;
+    } while (begins_name(p));
+    int body = parse_condition(p);
+    if (body < 0 || !bench_scan_expect(p->scan, ")", "behind what is computed with the names"))
+        return -1;
+    while (count-- > 0) {
+        nodes[count].child[1] = body;
+        nodes[count].is_integer = is_integer(p, body);
+        nodes[count].is_static = is_static(p, body);
+        body = add(p, &nodes[count]);
+    }
+    p->symbols->count = symbols;
+    return body;
+}
+
 static int parse_call(parser *p)
 {
     const bench_word word = p->scan->word;
@@ -226,6 +273,8 @@ static int parse_primary(parser *p)
         bench_scan_next(p->scan);
         return add(p, &node);
     }
+    if (word->kind == BENCH_WORD_NAME && !strcmp(word->text, "let"))
+        return parse_let(p);
     if (word->kind == BENCH_WORD_NAME)
         return bench_function_find(word->text) || bench_reduction_find(word->text) != BENCH_REDUCTIONS ||
                        bench_element_find(word->text) != BENCH_ELEMENTS

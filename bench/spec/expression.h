@@ -5,6 +5,7 @@
  *     a ? b : c    || && | ^ & == != < <= > >= << >> + - * / // % - ! ~    f(x)    buffer[i]
  *     sum(k<K, a[i*K+k]*b[k*N+j])      also product, min and max; sum(1<=k<K, ...); sum(r<3, s<3, ...)
  *     int(x) uint(x) float(x) ...      converted, as OpenCL C does
+ *     let(a = x[i] + 1, b = a*a, a + b)      names for what is used several times
  *
  * They bind as in C. "/" is the quotient, also of whole numbers: ceil(n/64), floor(i/2). "//" is its floor, and "%"
  * what is left, of whole numbers. Whole numbers have 64 bits and wrap around.
@@ -26,13 +27,15 @@ typedef enum bench_node_kind {
     BENCH_NODE_CONDITION, /* child 0 ? child 1 : child 2 */
     BENCH_NODE_CALL,      /* function(children) */
     BENCH_NODE_CONVERT,   /* element(child 0) */
-    BENCH_NODE_REDUCE     /* symbol from child 0 to below child 1, child 2 of each */
+    BENCH_NODE_REDUCE,    /* symbol from child 0 to below child 1, child 2 of each */
+    BENCH_NODE_LET        /* child 1, in which the symbol is child 0 */
 } bench_node_kind;
 
 typedef struct bench_node {
     bench_node_kind kind;
     bool is_integer; /* a whole number of 64 bits */
     bool is_static;  /* of whole numbers and literals alone: no rounding of a kernel is in it */
+    bool is_named;   /* SYMBOL: by let */
     bench_operation operation;
     bench_reduction reduction;
     bench_element element; /* CONVERT */

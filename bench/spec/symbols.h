@@ -5,6 +5,7 @@
 
 #include "spec/element.h"
 #include "spec/scan.h"
+#include "spec/value.h"
 
 enum { BENCH_MOST_SYMBOLS = 96 };
 
@@ -14,13 +15,14 @@ typedef enum bench_symbol_kind {
     BENCH_SYMBOL_ARGUMENT, /* a scalar */
     BENCH_SYMBOL_BUFFER,
     BENCH_SYMBOL_LOCAL, /* local memory: it has a size alone */
-    BENCH_SYMBOL_INDEX  /* of an expectation or a sum: a whole number */
+    BENCH_SYMBOL_INDEX, /* of an expectation or a sum: a whole number */
+    BENCH_SYMBOL_NAMED  /* by let(...) in an expression: long for whole numbers, double for others */
 } bench_symbol_kind;
 
 typedef struct bench_symbol {
     char name[BENCH_NAME_TEXT];
     bench_symbol_kind kind;
-    bench_element element; /* of arguments and buffers */
+    bench_element element; /* of arguments, buffers and what let names */
 } bench_symbol;
 
 typedef struct bench_symbols {
@@ -39,6 +41,7 @@ typedef struct bench_binding {
     double real; /* of arguments that are real */
     const void *data; /* of buffers: as they are before the kernel runs */
     int64_t count; /* elements of it */
+    bench_value named; /* of a number that let names, if it is no whole one */
 } bench_binding;
 
 #endif

@@ -112,6 +112,11 @@ START_TEST(whole_numbers)
     expect_integer("int(x[1])", -2);
     expect_integer("0x1f + 1", 32);
     expect_integer("w[w[5]]", 5);
+    expect_integer("let(a1 = w[0], a1*a1)", 25);
+    expect_integer("let(b = n + 1, c = b*b, c - b) + let(b = 1, b)", 73);
+    expect_integer("let(h = uchar(n*40), t = h ^ h >> 3, uchar(t << 1))", 144);
+    expect_integer("sum(i<n, let(v = w[i], v > 0 ? v : 0))", 15);
+    expect_integer("let(s = sum(k<n, w[k]), s + sum(k<2, s))", 36);
     // A condition leaves out what it does not take.
     expect_integer("n > 100 ? w[n] : w[0]", 5);
 }
@@ -178,6 +183,11 @@ START_TEST(errors)
     }
     const double unit = 0x1p-24 * magnitude;
     expect_real("sum(k<n, x[k]*x[k]*(k%2 ? 1 : -1))", BENCH_ELEMENT_FLOAT, sum, 8 * unit, 12 * unit);
+    // What is named keeps its error.
+    expect_float("let(p = x[0]*x[0], p)", (double)0.1f * (double)0.1f, 1, 1.001);
+    expect_float("let(p = x[0] + x[5], q = 3, x[2]/q*p)", (double)0.1f + 7, 3, 10);
+    expect_float("let(v = x[0], v)", (double)0.1f, 0, 0);
+    expect_float("let(i = 2, x[i])/4", 0.75, 0, 0);
     // Cancellation keeps the terms' errors.
     expect_real("x[0]*x[0] - x[0]*x[0]", BENCH_ELEMENT_FLOAT, 0, 2e-2 * 0x1p-24, 5e-2 * 0x1p-24);
     // In double the reference errs as much.
@@ -238,6 +248,13 @@ START_TEST(mistakes)
     refuse("sum(k<a, 1)", "the end of the sum is a whole number");
     refuse("max(k<0, w[k])", "the smallest or largest of nothing");
     refuse("uchar(x[5]*100)", "does not fit into uchar");
+    refuse("let(b, 1)", "'=' is wanted behind the name");
+    refuse("let(b = 1)", "',' is wanted behind what is named");
+    refuse("let(n = 1, n)", "n is in use already");
+    refuse("let(b = c, c = 1, b)", "nothing is called c");
+    refuse("let(b = 1, b) + b", "nothing is called b");
+    refuse("let(b = 1 == 2, b", "')' is wanted behind what is computed with the names");
+    refuse("let(b = x[0], w[b])", "an index is a whole number");
     refuse("1e999", "not a finite number");
     refuse("99999999999999999999", "does not fit into 64 bits");
     refuse("3x", "a number ends where a letter begins");
