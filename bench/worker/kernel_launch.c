@@ -97,6 +97,16 @@ static void list_kernels(cl_program program, char *text, size_t size)
     clGetProgramInfo(program, CL_PROGRAM_KERNEL_NAMES, size, text, NULL);
 }
 
+static bool is_among(const char *names, const char *name)
+{
+    const size_t length = strlen(name);
+    for (const char *at = names; (at = strstr(at, name)); at += length) {
+        if ((at == names || at[-1] == ';') && (at[length] == ';' || !at[length]))
+            return true;
+    }
+    return false;
+}
+
 static bench_answer make_kernel(bench_kernel_job *job, int number, char reason[BENCH_REASON_TEXT])
 {
     const bench_step *step = &job->point->spec->steps[number];
@@ -111,8 +121,12 @@ static bench_answer make_kernel(bench_kernel_job *job, int number, char reason[B
     if (error == CL_INVALID_KERNEL_NAME) {
         char names[400];
         list_kernels(program, names, sizeof names);
-        bench_explain(reason, BENCH_REASON_TEXT, "the program has no kernel %s%s%s", step->function,
-                      names[0] ? ", it has " : "", names);
+        // As Oclgrind says of one that calls a function that it lacks.
+        if (is_among(names, step->function))
+            bench_explain(reason, BENCH_REASON_TEXT, "the device cannot prepare %s for running", step->function);
+        else
+            bench_explain(reason, BENCH_REASON_TEXT, "the program has no kernel %s%s%s", step->function,
+                          names[0] ? ", it has " : "", names);
         return BENCH_ERROR;
     }
     return job->steps[number].kernel ? BENCH_OK : failed("clCreateKernel", error, reason);
