@@ -416,7 +416,7 @@ static void find_unwritten(judging *j)
     const bench_buffer *buffer = &j->point->spec->buffers[j->expectation->buffer];
     const size_t bytes = bench_element_bytes(j->element);
     const char *before = j->contents->before, *after = j->contents->after;
-    int left = RANDOM_SAMPLES;
+    int left = MOST_RANDOM_SAMPLES;
     if (bench_element_is_real(j->element) || !j->is_plain || buffer->generator.filling != BENCH_FILL_POISON)
         return;
     for (int64_t i = 0; i < j->count && left > 0 && has_time(j); i++) {

@@ -91,6 +91,8 @@ void bench_simulator_begin(bench_simulator *simulator)
     else
         simulator->log[0] = '\0';
     // OCL_ICD_VENDORS names a library to ocl-icd, and OCL_ICD_FILENAMES to Khronos' loader.
+    // Oclgrind 21.10 has no shadow for what LLVM's optimiser makes of vectors and divisions, and calls it
+    // uninitialised. Copies of structs, as inlining makes them, crash it.
     const char *const variables[] = {
         "OCL_ICD_VENDORS",        simulator->library,
         "OCL_ICD_FILENAMES",      simulator->library,
@@ -98,6 +100,7 @@ void bench_simulator_begin(bench_simulator *simulator)
         "OCLGRIND_LOG",           simulator->log,
         "OCLGRIND_UNINITIALIZED", "1",
         "OCLGRIND_CHECK_API",     "1",
+        "OCLGRIND_BUILD_OPTIONS", "-cl-opt-disable -Dalways_inline=",
     };
     const size_t count = sizeof variables / sizeof *variables;
     memcpy(simulator->environment, variables, count * sizeof *variables);

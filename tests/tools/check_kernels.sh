@@ -238,5 +238,29 @@ sed 's/"OpenCL"/"CUDA"/' "$work/kernels/plain.json" > "$work/kernels/cuda.json"
 run 2 cuda.json
 says "cuda.json:4: KernelSpecification.Language: CUDA: clbench runs kernels in OpenCL"
 
+# What the simulator takes for uninitialised, or cannot run, in optimised code; and a call that it lacks.
+cat > "$work/kernels/simulated.txt" << 'END'
+kernel vectors file=simulated.cl
+  arg n int = 3, y global int[20] out
+  global 10
+  expect y[i] = i % 2 ? i//2 % 3 : i//2//3
+kernel nowhere file=undefined.cl
+  arg y global int[10] out
+  global 10
+  expect y[i] = i
+END
+echo '__kernel void vectors(int n, __global int2 *y) { int i = get_global_id(0); y[i] = (int2)(i / n, i % n); }' \
+    > "$work/kernels/simulated.cl"
+cat > "$work/kernels/undefined.cl" << 'END'
+int undefined(int i);
+__kernel void nowhere(__global int *y) { y[get_global_id(0)] = undefined(get_global_id(0)); }
+END
+run 0 simulated.txt vectors
+if "$has_oclgrind"; then
+    run 0 simulated.txt vectors -d oclgrind
+    run 1 simulated.txt nowhere -d oclgrind
+    says "error  nowhere: the device cannot prepare nowhere"
+fi
+
 echo "$planted faults planted and found"
 exit "$failed"
