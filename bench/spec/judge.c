@@ -10,12 +10,7 @@
 #include "ref/check.h"
 #include "ref/random.h"
 
-enum {
-    MOST_RANDOM_SAMPLES = 4096,
-    LEAST_RANDOM_SAMPLES = 256,
-    LARGEST_COVER = 1 << 26,
-    LARGEST_SEEN = 1 << 16
-};
+enum { MOST_RANDOM_SAMPLES = 4096, LEAST_RANDOM_SAMPLES = 256, LARGEST_COVER = 1 << 26, LARGEST_SEEN = 1 << 16 };
 
 // Operations of this evaluator that a multiply-add of the reference's takes the time of, about.
 #define STEPS_PER_MULTIPLY_ADD 0.5

@@ -1,266 +1,59 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# check_kernels.sh CLBENCH KERNELS: clbench verify --kernels over the folder of examples/kernels: they are right, one
-# fault of each kind in each of them is found, and files, exit codes and outputs are what docs/verify-kernels.md says.
-# Faults that a CPU's driver hides, since it runs a work-group's items in turn, are looked for by Oclgrind where it is
-# installed.
+# check_kernels.sh run CL LIST CLBENCH SUITE   every kernel that the folder CL has is enqueued at least once while
+#                                              CLBENCH verifies SUITE; LIST is the library made of list_kernels.c
+# check_kernels.sh count CL TIMES FILE...      the FILEs, a line for each kernel and each case that enqueued it, have
+#                                              every kernel at least TIMES times
+#
+# A kernel that nothing runs is a kernel that nobody has checked: give the operator's file, bench/cases/FAMILY/NAME.txt,
+# a case that takes it under [smoke], and under the simulator's [races] and [memory].
 set -eu
-
-clbench=$1
-kernels=$2
+LC_ALL=C
+export LC_ALL
+mode=$1
+folder=$2
 work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT HUP INT TERM
-failed=0
-has_oclgrind=false
-command -v oclgrind > "$work/which" && has_oclgrind=true
+trap 'rm -rf "$work"' EXIT
 
-complain() {
-    echo "FAILED: $*"
-    sed 's/^/    /' "$work/out" "$work/err"
-    failed=1
-}
+# The names of all kernels in the sources: the first function after each __kernel. What the runtime itself runs
+# (cl/runtime/: is a feature there?) has its tests in tests/runtime.
+# Those of engines alone are met in simulation, by soft ones; where the device has no engine the suite meets none
+# (tests/ops/test_*_amx.c and test_*_matrix.c do).
+case "$mode" in
+run) amx='*amx.cl' matrix='*/quantized/gemm_matrix.cl' async='*/async.cl' ;;
+*) amx='none' matrix='none' async='none' ;;
+esac
+# shellcheck disable=SC2046 # names of files, without blanks
+awk 'FNR == 1 { is_kernel = 0 }
+     /__kernel/ { is_kernel = 1 }
+     is_kernel && match($0, /void husk_[a-z0-9_]+/) { print substr($0, RSTART + 5, RLENGTH - 5); is_kernel = 0 }' \
+    $(find "$folder" -name '*.cl' ! -path '*/runtime/*' ! -name "$amx" ! -path "$matrix" ! -path "$async") |
+    sort -u > "$work/all"
+count=$(wc -l < "$work/all")
+[ "$count" -ge 100 ] || { echo "only $count kernels were found in $folder"; exit 1; }
 
-# run CODE ARGUMENTS...: clbench verify --kernels with these has to end with this code.
-run() {
-    wanted=$1
-    shift
-    code=0
-    (cd "$work/kernels" && "$clbench" verify --kernels "$@" --max-time 20s) > "$work/out" 2> "$work/err" || code=$?
-    [ "$code" = "$wanted" ] || complain "exit code $code, not $wanted: $*"
-}
-
-says() { # in what run has printed
-    grep -qF -- "$1" "$work/out" "$work/err" || complain "nothing says: $1"
-}
-
-restore() {
-    rm -rf "$work/kernels"
-    cp -R "$kernels" "$work/kernels"
-}
-
-restore
-run 0 kernels.txt
-says "116 right, 0 wrong, 0 ended with an error"
-run 0 kernels.txt tiled_gemm T=4 m=5 n=6 k=7
-says "1 right"
-if "$has_oclgrind"; then
-    run 0 kernels.txt --require oclgrind
-    says "Oclgrind"
-    says "116 right, 0 wrong"
-fi
-
-# plant DEVICES FILE KERNEL SED: with this edit of the file, some row of the kernel has to be wrong.
-plant() {
-    restore
-    sed "$4" "$kernels/$2" > "$work/kernels/$2"
-    if cmp -s "$kernels/$2" "$work/kernels/$2"; then
-        complain "nothing was planted in $2: $4"
-        return
-    fi
-    if [ "$1" = oclgrind ] && ! "$has_oclgrind"; then
-        return
-    fi
-    if [ "$1" = oclgrind ]; then
-        run 3 kernels.txt "$3" -d oclgrind
-    else
-        run 3 kernels.txt "$3"
-    fi
-    says "clbench verify --kernels kernels.txt $3"
-    planted=$((planted + 1))
-}
-
-# A missing barrier, an off-by-one at the tail, an accumulator that nobody sets, a write past the end, a race, and an
-# index that overflows: in each kernel those that it can have.
-planted=0
-plant any      map.cl       scale_and_clamp 's/i < n/i < n - 1/'
-plant any      map.cl       scale_and_clamp 's/if (i < n)/if (i <= n)/'
-plant any      map.cl       scale_and_clamp 's/= get_global_id(0) \* V/= (uchar)get_global_id(0) * V/'
-plant oclgrind map.cl       scale_and_clamp 's/y\[i\] = max/y[i \& ~1] = max/'
-plant any      reduce.cl    sum             's/i < n; i += stride/i < n - 1; i += stride/'
-plant oclgrind reduce.cl    sum             's/float sum = 0;/float sum;/'
-plant oclgrind reduce.cl    sum             '/sums\[item\] = sum;/{n;s/barrier(CLK_LOCAL_MEM_FENCE);/;/;}'
-plant any      reduce.cl    sum             's/partial\[get_group_id(0)\]/partial[get_group_id(0) + 1]/'
-plant any      gemm.cl      tiled_gemm      's/first + x < k/first + x < k - 1/'
-plant any      gemm.cl      tiled_gemm      's/row < m \&\& column < n)/row <= m \&\& column < n)/'
-plant oclgrind gemm.cl      tiled_gemm      's/float sum = 0;/float sum;/'
-plant oclgrind gemm.cl      tiled_gemm      's/^        barrier(CLK_LOCAL_MEM_FENCE);/        ;/'
-plant any      gemm.cl      tiled_gemm      's/tile_b\[y\]\[x\] = \(.*\) ? \(.*\) : 0;/if (\1) tile_b[y][x] = \2;/'
-plant any      gemm.cl      tiled_gemm      's/c\[row \* n/c[(uchar)(row * n)/; s/column < n)/column <= n)/'
-plant any      stencil.cl   heat_step       's/x >= width ||/x > width ||/'
-plant oclgrind stencil.cl   heat_step       's/barrier(CLK_LOCAL_MEM_FENCE);/;/'
-plant any      stencil.cl   heat_step       's/min(cx + 1, width - 1)/min(cx + 1, width)/; s/is_border ? here : //'
-plant any      stencil.cl   heat_step       's/v\[y \* width + x\]/v[(char)(y * width + x)]/'
-plant any      scan.cl      scan_rows       's/item >= distance/item > distance/'
-plant oclgrind scan.cl      scan_rows       's/sums\[1 - from\]/sums[from]/; s/= 1 - from/= from/'
-plant any      scan.cl      scan_rows       's/if (item < columns)/if (item <= columns)/'
-plant oclgrind histogram.cl histogram       's/counts\[i\] = 0;/;/'
-plant any      histogram.cl histogram       's/i < n; i += get/i < n - 1; i += get/'
-plant oclgrind histogram.cl histogram       's/atomic_inc(&counts\[x\[i\]\])/counts[x[i]]++/'
-plant oclgrind histogram.cl histogram       's/i < BINS; i += WG)$/i <= BINS; i += WG)/'
-
-# Sizes that nobody has listed: the smallest that fails.
-restore
-sed 's/i < n)/i < n \&\& !(n > 76 \&\& i == 70))/' "$kernels/map.cl" > "$work/kernels/map.cl"
-sed 's/size    n=1,3,64,65,1000/size n=1,64/' "$kernels/kernels.txt" > "$work/kernels/kernels.txt"
-run 0 kernels.txt scale_and_clamp
-run 3 kernels.txt scale_and_clamp --fuzz 10s
-says "clbench verify --kernels kernels.txt scale_and_clamp V=1 n=77"
-
-# For GPUs that are not here, where compilers for them are.
-restore
-run 2 kernels.txt --offline nothing_of_that_name
-says "--offline nothing_of_that_name: targets are nvidia"
-if command -v clang-19 > "$work/which" && [ -e /usr/lib/clc/amdgcn--amdhsa.bc ]; then
-    run 0 kernels.txt tiled_gemm T=8 --offline gfx942 --json "$work/out.json"
-    says "tiled_gemm               T=8                  gfx942"
-    says "1 right"
-    grep -q '"case": "tiled_gemm for gfx942"' "$work/out.json" || complain "no row in the JSON file"
-    sed 's/^  flops   2\*m.*/  limit registers<=5/' "$kernels/kernels.txt" > "$work/kernels/kernels.txt"
-    run 3 kernels.txt tiled_gemm T=8 --offline gfx942
-    says "and the limit is 5"
-    sed 's/sum += /sum + = /' "$kernels/gemm.cl" > "$work/kernels/gemm.cl"
-    run 1 kernels.txt tiled_gemm T=8 --offline gfx942
-    says "error  tiled_gemm T=8 for gfx942"
-else
-    run 6 kernels.txt tiled_gemm T=8 --offline gfx942
-    says "nothing is compiled for gfx942: there is no"
-fi
-
-# The jobs that init-ci writes: what they run, run here with the clbench that is tested.
-restore
-mkdir -p "$work/kernels/build/husk"
-ln -s "$clbench" "$work/kernels/build/husk/clbench"
-for service in github gitlab; do
-    (cd "$work/kernels" && "$clbench" init-ci "$service" kernels.txt) > "$work/out" 2> "$work/err" ||
-        complain "init-ci $service"
-    says "it verifies kernels.txt"
-    (cd "$work/kernels" && "$clbench" init-ci "$service" kernels.txt) > "$work/out" 2> "$work/err" &&
-        complain "init-ci $service wrote over its file"
-    says "is there already"
-done
-"$has_oclgrind" || sed -i 's/pocl,oclgrind/pocl/' "$work/kernels/.gitlab-ci.yml" \
-    "$work/kernels/.github/workflows/verify-kernels.yml"
-awk '/name: Verify the kernels/ { getline; inside = 1; next } inside && !/^          / { exit } inside { print }' \
-    "$work/kernels/.github/workflows/verify-kernels.yml" > "$work/github.sh"
-sed -n 's/^    - \(build.*--require.*\)/\1/p' "$work/kernels/.gitlab-ci.yml" > "$work/gitlab.sh"
-for service in github gitlab; do
-    rm -f "$work/kernels/kernels.xml"
-    grep -q 'clbench verify' "$work/$service.sh" || complain "$service's job runs nothing"
-    (cd "$work/kernels" && sh -eu "$work/$service.sh") > "$work/out" 2> "$work/err" || complain "$service's job fails"
-    says "right, 0 wrong"
-    grep -q '<testsuite ' "$work/kernels/kernels.xml" || complain "$service's job leaves no JUnit file"
-done
-
-# What does not compile, does not fit, is not there.
-restore
-sed 's/return;/retrun;/' "$kernels/stencil.cl" > "$work/kernels/stencil.cl"
-run 1 kernels.txt heat_step --annotate github --junit "$work/out.xml" --json "$work/out.json"
-says "stencil.cl does not compile"
-says "::error file=stencil.cl,line=22::"
-grep -q '<error message="stencil.cl does not compile' "$work/out.xml" || complain "no error in the JUnit file"
-grep -q '"line": 22' "$work/out.json" || complain "no line in the JSON file"
-restore
-run 1 kernels.txt scan_rows WG=1048576
-says "the device has smaller work-groups"
-run 2 kernels.txt nobody
-says "nobody is no kernel, parameter or size of these files"
-run 2 missing.txt
-says "missing.txt"
-run 2 kernels.txt --suite smoke
-says "--kernels and --suite exclude each other"
-run 6 kernels.txt scale_and_clamp --require nothing_of_that_name --junit "$work/out.xml"
-says "--require nothing_of_that_name: no such device was verified"
-grep -q '<error message="--require nothing_of_that_name' "$work/out.xml" || complain "no error in the JUnit file"
-cat > "$work/kernels/hang.txt" << 'END'
-kernel hang file=hang.cl
-  arg y global int[1] inout = zeros
-  global 1
-  expect y[i] = 1
-kernel crash file=hang.cl
-  arg y global int[1] inout = zeros
-  global 1
-  expect y[i] = 1
-kernel after file=hang.cl
-  arg y global int[1] inout = zeros
-  global 1
-  expect y[i] = 1
-END
-cat > "$work/kernels/hang.cl" << 'END'
-__kernel void hang(__global volatile int *y) { while (y[0] == 0) ; }
-__kernel void crash(__global volatile int *y) { *(__global volatile int *)(ulong)(y[0] + 8) = 1; }
-__kernel void after(__global int *y) { y[0] = 1; }
-END
-run 1 hang.txt
-says "timeout  hang"
-says "error  crash"
-says "after                                         1 right"
-
-# A tuning problem in T1: with a reference, without one, and with faults that show without any.
-restore
-run 0 map.t1.json
-says "9 right, 0 wrong, 0 ended with an error"
-sed 's/-0.25/-0.5/' "$kernels/map.t1.json" > "$work/kernels/map.t1.json"
-run 3 map.t1.json WG=16 V=4
-says "y[667] is 0, and 0.0005 is right"
-cat > "$work/kernels/plain.json" << 'END'
-{
-    "ConfigurationSpace": {"TuningParameters": [{"Name": "WG", "Type": "int", "Values": "[8]"}]},
-    "KernelSpecification": {
-        "Language": "OpenCL", "KernelName": "plain", "KernelFile": "plain.cl",
-        "GlobalSize": {"X": "64 // WG * WG"}, "LocalSize": {"X": "WG"},
-        "Arguments": [
-            {"Name": "x", "Type": "int32", "Size": 64, "FillType": "Random", "FillValue": 100,
-             "AccessType": "ReadOnly", "MemoryType": "Vector"},
-            {"Name": "y", "Type": "int32", "Size": 64, "AccessType": "WriteOnly", "MemoryType": "Vector"}
-        ]
+case "$mode" in
+run)
+    : > "$work/ran"
+    preload="$3:${LD_PRELOAD:-}"
+    "$4" list --suite "$5" > "$work/cases" # a file's alone are verified, a suite's with generated ones beside them
+    HUSK_TEST_KERNELS=$work/ran LD_PRELOAD=$preload "$4" verify --file "$work/cases" --quiet > "$work/out" 2>&1 || {
+        cat "$work/out"
+        exit 1
     }
-}
-END
-# plain CODE STATEMENT: clbench has to end with this code on a kernel that does this.
-plain() {
-    echo "__kernel void plain(__global int *x, __global int *y) { int i = get_global_id(0); $2 }" \
-        > "$work/kernels/plain.cl"
-    run "$1" plain.json
-}
-plain 0 'y[i] = x[i];'
-says "1 inconclusive  it runs; no results are compared, since none are described"
-says "of 1 runs no results were compared, since none are described"
-plain 3 'y[i] = x[i]; x[i] = 7;'
-says "x is an input"
-plain 3 'y[i] = x[i]; y[i + 1] = 0;'
-says "it wrote beside a buffer: y"
-plain 3 'y[i] += x[i];' # what y held before differs between runs
-says "y[0] is"
-says "of the same inputs"
-plain 1 'y[i] = z;'
-says "plain.cl does not compile"
-sed 's/"OpenCL"/"CUDA"/' "$work/kernels/plain.json" > "$work/kernels/cuda.json"
-run 2 cuda.json
-says "cuda.json:4: KernelSpecification.Language: CUDA: clbench runs kernels in OpenCL"
+    least=1
+    ;;
+count)
+    least=$3
+    shift 3
+    cat "$@" > "$work/ran"
+    ;;
+*) exit 2 ;;
+esac
 
-# What the simulator takes for uninitialised, or cannot run, in optimised code; and a call that it lacks.
-cat > "$work/kernels/simulated.txt" << 'END'
-kernel vectors file=simulated.cl
-  arg n int = 3, y global int[20] out
-  global 10
-  expect y[i] = i % 2 ? i//2 % 3 : i//2//3
-kernel nowhere file=undefined.cl
-  arg y global int[10] out
-  global 10
-  expect y[i] = i
-END
-echo '__kernel void vectors(int n, __global int2 *y) { int i = get_global_id(0); y[i] = (int2)(i / n, i % n); }' \
-    > "$work/kernels/simulated.cl"
-cat > "$work/kernels/undefined.cl" << 'END'
-int undefined(int i);
-__kernel void nowhere(__global int *y) { y[get_global_id(0)] = undefined(get_global_id(0)); }
-END
-run 0 simulated.txt vectors
-if "$has_oclgrind"; then
-    run 0 simulated.txt vectors -d oclgrind
-    run 1 simulated.txt nowhere -d oclgrind
-    says "error  nowhere: the device cannot prepare nowhere"
-fi
-
-echo "$planted faults planted and found"
-exit "$failed"
+# Macros make kernels, too: those that the programs said they have.
+sed -n 's/^has //p' "$work/ran" | grep '^husk_' | grep -v '^husk_runtime_' | sort -u - "$work/all" > "$work/every"
+grep -v '^has ' "$work/ran" | sort | uniq -c | awk '{ print $2, $1 }' > "$work/times"
+join -a 1 -e 0 -o 0,2.2 "$work/every" "$work/times" | awk -v least="$least" '
+    $2 < least { print $1 " was enqueued " $2 " times, " least " are asked for"; few++ }
+    END { print NR " kernels, " few + 0 " of them too seldom"; exit few > 0 }'
