@@ -7,20 +7,22 @@
 #include "fuzz.h"
 #include "spec/npy.h"
 
-// The numbers of a shape multiplied; more than is asked for anywhere ends it. Extents are what digits are next to.
+enum { MANY = 256 }; // more elements than are asked for anywhere
+
+// The numbers of a shape multiplied, or MANY; a zero behind them still makes it none.
 static uint64_t count_of(const char *shape)
 {
     uint64_t count = 1;
     while (*shape && *shape != ')') {
         char *end;
         if (strchr("0123456789", *shape)) {
-            count *= strtoull(shape, &end, 10);
+            const unsigned long long extent = strtoull(shape, &end, 10);
+            count *= extent < MANY ? extent : MANY;
+            count = count < MANY ? count : MANY;
             shape = end;
         } else {
             shape++;
         }
-        if (count > 255)
-            return 256;
     }
     return count;
 }
