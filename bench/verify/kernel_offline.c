@@ -124,7 +124,8 @@ static bool write_programs(compilation *c, char reason[BENCH_REASON_TEXT])
             bench_kernel_points configs = {0}, sizes = {0};
             if (!bench_kernel_choice_has(o->choice, spec) || spec->form != BENCH_FROM_SOURCE)
                 continue;
-            is_written = bench_kernel_configs(o->choice, spec, &configs) && bench_kernel_sizes(o->choice, spec, &sizes);
+            is_written = bench_kernel_configs(o->choice, spec, &configs, reason) &&
+                         bench_kernel_sizes(o->choice, spec, &sizes, reason);
             for (int64_t k = 0; k < configs.count && is_written; k++)
                 is_written =
                     write_config(c, &o->descriptions[d], spec, configs.values + k * configs.width, &sizes, reason);

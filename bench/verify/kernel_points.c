@@ -121,26 +121,50 @@ static bool begin(bench_kernel_points *points, int64_t most, int width)
     return points->values != NULL;
 }
 
-bool bench_kernel_configs(const bench_kernel_choice *choice, const bench_spec *spec, bench_kernel_points *points)
+// What is left of a parameter's list: a choice takes its place.
+static bool chosen_value(const bench_kernel_choice *choice, const bench_spec *spec, int config, int64_t *value)
 {
-    const int64_t all = bench_spec_config_count(spec), count = all < MOST_CONFIGS ? all : MOST_CONFIGS;
+    const char *name = symbol_name(spec, spec->configs[config].symbol);
+    bool is_chosen = false;
+    for (int i = 0; i < choice->value_count; i++)
+        is_chosen = is_chosen || !strcmp(choice->values[i].name, name);
+    choose(choice, name, value);
+    return is_chosen;
+}
+
+bool bench_kernel_configs(const bench_kernel_choice *choice, const bench_spec *spec, bench_kernel_points *points,
+                          char reason[BENCH_REASON_TEXT])
+{
+    int64_t chosen[BENCH_MOST_CONFIGS] = {0}, count = 1;
+    int lengths[BENCH_MOST_CONFIGS];
+    *points = (bench_kernel_points){.values = NULL};
+    for (int i = 0; i < spec->config_count; i++) {
+        lengths[i] = chosen_value(choice, spec, i, &chosen[i]) ? 0 : spec->configs[i].count;
+        count *= lengths[i] ? lengths[i] : 1;
+        if (count > MOST_CONFIGS)
+            return bench_explain(reason, BENCH_REASON_TEXT,
+                                 "%s has more than %d configurations: choose some by NAME=VALUE", spec->name,
+                                 MOST_CONFIGS);
+    }
     if (!begin(points, count, spec->config_count))
-        return false;
+        return bench_explain(reason, BENCH_REASON_TEXT, "memory is short");
     for (int64_t number = 0; number < count; number++) {
-        int64_t point[BENCH_MOST_CONFIGS] = {0};
-        bench_spec_config(spec, number, point);
-        for (int i = 0; i < spec->config_count; i++)
-            choose(choice, symbol_name(spec, spec->configs[i].symbol), &point[i]);
-        add(points, point, choice->value_count > 0);
+        int64_t point[BENCH_MOST_CONFIGS] = {0}, rest = number;
+        for (int i = spec->config_count - 1; i >= 0; i--) {
+            point[i] = lengths[i] ? spec->configs[i].values[rest % lengths[i]] : chosen[i];
+            rest /= lengths[i] ? lengths[i] : 1;
+        }
+        add(points, point, false);
     }
     return true;
 }
 
-bool bench_kernel_sizes(const bench_kernel_choice *choice, const bench_spec *spec, bench_kernel_points *points)
+bool bench_kernel_sizes(const bench_kernel_choice *choice, const bench_spec *spec, bench_kernel_points *points,
+                        char reason[BENCH_REASON_TEXT])
 {
     const int count = bench_spec_size_count(spec);
     if (!begin(points, count, spec->sizes.names))
-        return false;
+        return bench_explain(reason, BENCH_REASON_TEXT, "memory is short");
     for (int number = 0; number < count; number++) {
         int64_t point[BENCH_MOST_SIZES] = {0};
         for (int i = 0; i < spec->sizes.names; i++) {

@@ -36,9 +36,11 @@ const char *bench_kernel_choice_unknown(const bench_kernel_choice *choice, const
                                         size_t count);
 bool bench_kernel_choice_has(const bench_kernel_choice *choice, const bench_spec *spec);
 
-/* The parameters' combinations and the sizes, without those that a choice makes the same. False: memory is short. */
-bool bench_kernel_configs(const bench_kernel_choice *choice, const bench_spec *spec, bench_kernel_points *points);
-bool bench_kernel_sizes(const bench_kernel_choice *choice, const bench_spec *spec, bench_kernel_points *points);
+/* The parameters' combinations and the sizes, without those that a choice makes the same. False: reason. */
+bool bench_kernel_configs(const bench_kernel_choice *choice, const bench_spec *spec, bench_kernel_points *points,
+                          char reason[BENCH_REASON_TEXT]);
+bool bench_kernel_sizes(const bench_kernel_choice *choice, const bench_spec *spec, bench_kernel_points *points,
+                        char reason[BENCH_REASON_TEXT]);
 void bench_kernel_points_free(bench_kernel_points *points);
 
 #endif

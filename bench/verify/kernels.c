@@ -91,20 +91,20 @@ static void check_config(verification *v, const bench_description *description, 
 static void check_spec(verification *v, const bench_description *description, int number)
 {
     const bench_spec *spec = description->specs[number];
-    bench_kernel_points configs, sizes;
+    bench_kernel_points configs = {0}, sizes = {0};
+    char reason[BENCH_REASON_TEXT];
     if (!bench_kernel_choice_has(&v->choice, spec))
         return;
-    const bool has_room = bench_kernel_configs(&v->choice, spec, &configs);
-    if (has_room && bench_kernel_sizes(&v->choice, spec, &sizes)) {
+    const bool has_configs = bench_kernel_configs(&v->choice, spec, &configs, reason);
+    if (has_configs && bench_kernel_sizes(&v->choice, spec, &sizes, reason)) {
         for (int64_t i = 0; i < configs.count && !bench_interrupted; i++)
             check_config(v, description, number, configs.values + i * configs.width, &sizes);
-        bench_kernel_points_free(&sizes);
     } else {
-        bench_say("clbench: %s: memory is short", spec->name);
+        bench_say("clbench: %s", reason);
         v->total.errors++;
     }
-    if (has_room)
-        bench_kernel_points_free(&configs);
+    bench_kernel_points_free(&sizes);
+    bench_kernel_points_free(&configs);
 }
 
 // ---- devices ----
@@ -183,7 +183,8 @@ static double seconds_of_row(const verification *v)
         for (int i = 0; i < v->descriptions[d].count; i++) {
             const bench_spec *spec = v->descriptions[d].specs[i];
             bench_kernel_points configs;
-            if (bench_kernel_choice_has(&v->choice, spec) && bench_kernel_configs(&v->choice, spec, &configs)) {
+            char reason[BENCH_REASON_TEXT];
+            if (bench_kernel_choice_has(&v->choice, spec) && bench_kernel_configs(&v->choice, spec, &configs, reason)) {
                 rows += (double)configs.count;
                 bench_kernel_points_free(&configs);
             }

@@ -207,9 +207,10 @@ static bench_answer set_local(bench_kernel_job *job, cl_kernel kernel, const ben
         bench_explain(reason, BENCH_REASON_TEXT, "local memory of %" PRId64 " elements", count);
         return BENCH_ERROR;
     }
-    const uint64_t bytes = (uint64_t)count * bench_element_bytes(argument->element);
-    if (bytes > device_number(job->launcher, CL_DEVICE_LOCAL_MEM_SIZE))
+    const size_t element = bench_element_bytes(argument->element);
+    if ((uint64_t)count > device_number(job->launcher, CL_DEVICE_LOCAL_MEM_SIZE) / element)
         return refuse(reason, "the device has less local memory");
+    const size_t bytes = (size_t)count * element;
     const cl_int error = clSetKernelArg(kernel, at, bytes, NULL);
     return error == CL_SUCCESS ? BENCH_OK : failed("clSetKernelArg", error, reason);
 }

@@ -195,6 +195,27 @@ says "timeout  hang"
 says "error  crash"
 says "after                                         1 right"
 
+# What wraps around, and what would not end.
+cat > "$work/kernels/large.txt" << 'END'
+kernel local_memory file=large.cl
+  arg t local double[(1 << 61) + 1], y global int[1] out
+  global 1
+  expect y[i] = 1
+kernel configurations file=large.cl
+  config A=1..1000 B=1..1000
+  arg t local double[1], y global int[1] out
+  global 1
+  expect y[i] = 1
+END
+echo '__kernel void local_memory(__local double *t, __global int *y) { y[0] = 1; }
+__kernel void configurations(__local double *t, __global int *y) { y[0] = 1; }' > "$work/kernels/large.cl"
+run 1 large.txt local_memory
+says "the device has less local memory"
+run 1 large.txt configurations
+says "configurations has more than 100000 configurations: choose some by NAME=VALUE"
+run 0 large.txt configurations A=5 B=7
+says "1 right"
+
 # A tuning problem in T1: with a reference, without one, and with faults that show without any.
 restore
 run 0 map.t1.json
