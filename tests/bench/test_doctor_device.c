@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// ctest: tiers=default,long timeout=300 processors=2 with=doctor_machine
+// ctest: tiers=default,long timeout=300 processors=1 with=doctor_machine
 // clbench doctor and devices that do what is wrong, planted by an OpenCL layer (tests/support/layer): results, clocks,
 // speed, crashes; and drivers that break the list for all others. Programs are not counted here: each run of the doctor
 // builds what measures speed. The default tier checks gemm alone, long every operator.

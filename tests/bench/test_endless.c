@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// ctest: timeout=200 processors=2
+// ctest: timeout=200 processors=1
 // A kernel that never ends, in a folder of kernels: clbench names the case, measures the others, ends when it says it
 // does, and leaves nothing running.
 #include <check.h>

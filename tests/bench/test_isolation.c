@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// ctest: tiers=default,long timeout=300 processors=2
+// ctest: tiers=default,long timeout=300 processors=1
 // Faults planted in the driver by an OpenCL layer (tests/support/layer): each costs its row, each detector finds its
 // own, and nothing is left running. Programs are not counted here: workers that crash build theirs again.
 #include <check.h>
