@@ -20,7 +20,7 @@ bench_reduction bench_reduction_find(const char *name)
 
 bool bench_word_is_reserved(const char *name)
 {
-    static const char *const words[] = {"for", "let", "within", "in", "computed", "exactly"};
+    static const char *const words[] = {"for", "let"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         if (!strcmp(words[i], name))
             return true;

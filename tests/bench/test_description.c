@@ -136,6 +136,7 @@ START_TEST(mistakes)
         {"size n=1..20000", "more than 10000 values"},
         {"config n=3", "n is in use already"},
         {"config sum=3", "sum is a word of expressions"},
+        {"config for=3", "for is a word of expressions"},
         {"where 0.5", "a rule is a whole number"},
         {"define n = 3", "n is in use already"},
         {"arg z image2d_t", "images, samplers and pipes cannot be described"},
@@ -251,6 +252,16 @@ static bench_judgement judge(const char *lines, const void *before, const void *
     bench_judgement_end(&judgement);
     return judgement;
 }
+
+// Clauses behind a formula take no name away: `in` is what many kernels call their input.
+START_TEST(names)
+{
+    parse("kernel k file=k.cl\n size n=4\n arg in global float[n] in = ones\n arg within global float[n] out\n"
+          " global n\n expect within[i] = 2*in[i] in any order within 2 ulp\n");
+    ck_assert_msg(description.count == 1, "%s", reason);
+    ck_assert(description.specs[0]->expectations[0].any_order);
+}
+END_TEST
 
 START_TEST(comparing)
 {
@@ -462,6 +473,7 @@ int main(void)
     tcase_add_test(tcase, what_it_comes_to);
     tcase_add_test(tcase, elements_too_early);
     tcase_add_test(tcase, mistakes);
+    tcase_add_test(tcase, names);
     tcase_add_test(tcase, comparing);
     tcase_add_test(tcase, samples);
     tcase_add_test(tcase, unwritten);

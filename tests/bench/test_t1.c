@@ -56,7 +56,7 @@ static const char ktt[] =
     "    \"Arguments\": [\n"
     "      {\"Type\": \"float\", \"Size\": 4, \"FillType\": \"Random\", \"FillValue\": 40.0,\n"
     "       \"AccessType\": \"ReadOnly\", \"MemoryType\": \"Vector\"},\n"
-    "      {\"Name\": \"in\", \"Type\": \"uint8\", \"Size\": 4, \"FillType\": \"Generator\",\n"
+    "      {\"Name\": \"let\", \"Type\": \"uint8\", \"Size\": 4, \"FillType\": \"Generator\",\n"
     "       \"DataSource\": \"i*2 if i % 2 == 0 else 7\", \"AccessType\": \"ReadOnly\", \"MemoryType\": \"Vector\"},\n"
     "      {\"Name\": \"n\", \"Type\": \"int32\", \"FillValue\": 4096.0, \"MemoryType\": \"Scalar\"},\n"
     "      {\"Name\": \"v\", \"Type\": \"float4\", \"FillValue\": 0.5, \"MemoryType\": \"Scalar\"},\n"
@@ -134,7 +134,7 @@ START_TEST(its_buffers)
     set_point(spec, 0);
     ck_assert_int_eq(spec->buffer_count, 5);
     ck_assert_str_eq(spec->symbols.items[spec->buffers[0].symbol].name, "arg1"); // has no name
-    ck_assert_str_eq(spec->symbols.items[spec->buffers[1].symbol].name, "arg2"); // `in` can be none
+    ck_assert_str_eq(spec->symbols.items[spec->buffers[1].symbol].name, "arg2"); // `let` can be none
     ck_assert(bench_fill(&point, &description, 0, 1, real, reason));
     for (int i = 0; i < 4; i++)
         ck_assert(real[i] >= 0 && real[i] < 40);
