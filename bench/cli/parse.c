@@ -214,6 +214,9 @@ static bool spares_inputs(const bench_options *o, char reason[BENCH_REASON_TEXT]
         for (size_t k = 0; k < o->merged_count; k++)
             if (!bench_output_is_apart(outputs[i], o->merged[k], reason))
                 return false;
+        for (size_t k = 0; k < o->kernel_count; k++)
+            if (!bench_output_is_apart(outputs[i], o->kernels[k], reason))
+                return false;
     }
     return true;
 }
@@ -226,12 +229,14 @@ static bool check_together(const bench_options *o, char reason[BENCH_REASON_TEXT
         return bench_explain(reason, BENCH_REASON_TEXT,
                              "cases and --%s exclude each other; beside it operators may stand, whose cases are taken",
                              o->suite ? "suite" : "file");
-    if (o->kernel_count && (o->suite || o->file || o->variant || o->dtype || o->digests_path))
+    if (o->kernel_count && (o->suite || o->file || o->variant || o->dtype || o->digests_path || o->list || o->dry_run))
         return bench_explain(reason, BENCH_REASON_TEXT, "--kernels and --%s exclude each other",
                              o->suite     ? "suite"
                              : o->file    ? "file"
                              : o->variant ? "variant"
                              : o->dtype   ? "dtype"
+                             : o->list    ? "list"
+                             : o->dry_run ? "dry-run"
                                           : "digests");
     if (!o->kernel_count && (o->required || o->annotate || o->offline || o->fuzz > 0 || o->repeat != BENCH_REPEATS))
         return bench_explain(reason, BENCH_REASON_TEXT, "--%s is about kernels of your own: --kernels FILE is wanted",

@@ -5,18 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/digest.h"
 #include "ref/random.h"
 #include "spec/generator.h"
 #include "spec/npy.h"
-
-// FNV-1a (Fowler, Noll, Vo), so that buffers of one kernel hold different numbers.
-static uint64_t hash_name(const char *name)
-{
-    uint64_t hash = 0xcbf29ce484222325u;
-    for (; *name; name++)
-        hash = (hash ^ (unsigned char)*name) * 0x100000001b3u;
-    return hash;
-}
 
 // In [0, 1), a multiple of 2^-53 of 64 random bits.
 static double draw(uint64_t seed, int64_t at)
@@ -184,7 +176,8 @@ bool bench_fill(bench_point *point, const bench_description *description, int nu
 {
     const bench_buffer *buffer = &point->spec->buffers[number];
     const int64_t count = point->bindings[buffer->symbol].count;
-    const uint64_t own = seed ^ hash_name(point->spec->symbols.items[buffer->symbol].name);
+    const char *name = point->spec->symbols.items[buffer->symbol].name;
+    const uint64_t own = seed ^ bench_digest_add(BENCH_DIGEST_EMPTY, name, strlen(name));
     char path[2 * BENCH_PATH_TEXT];
     bench_generator generator;
     switch (buffer->generator.filling) {

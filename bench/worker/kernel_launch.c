@@ -262,12 +262,27 @@ static bool set_range(bench_kernel_job *job, const bench_expression *expressions
     return true;
 }
 
+// Whether the description says the work-groups that the kernel itself asks for.
+static bench_answer check_wanted(bench_kernel_job *job, const bench_kernel_step *step, char reason[BENCH_REASON_TEXT])
+{
+    size_t wanted[3] = {0};
+    clGetKernelWorkGroupInfo(step->kernel, job->launcher->device, CL_KERNEL_COMPILE_WORK_GROUP_SIZE, sizeof wanted,
+                             wanted, NULL);
+    bool is_said = true;
+    for (cl_uint i = 0; i < step->dimensions; i++)
+        is_said = is_said && wanted[i] == step->local[i];
+    if (!wanted[0] || is_said)
+        return BENCH_OK;
+    bench_explain(reason, BENCH_REASON_TEXT,
+                  "the kernel wants work-groups of %zux%zux%zu (reqd_work_group_size): say so by `local`", wanted[0],
+                  wanted[1], wanted[2]);
+    return BENCH_ERROR;
+}
+
 // Whether a work-group of this size can be launched here.
 static bench_answer check_group(bench_kernel_job *job, const bench_kernel_step *step, char reason[BENCH_REASON_TEXT])
 {
-    size_t most = 0, items = 1, each[16] = {0}, wanted[3] = {0};
-    clGetKernelWorkGroupInfo(step->kernel, job->launcher->device, CL_KERNEL_COMPILE_WORK_GROUP_SIZE, sizeof wanted,
-                             wanted, NULL);
+    size_t most = 0, items = 1, each[16] = {0};
     clGetKernelWorkGroupInfo(step->kernel, job->launcher->device, CL_KERNEL_WORK_GROUP_SIZE, sizeof most, &most, NULL);
     clGetDeviceInfo(job->launcher->device, CL_DEVICE_MAX_WORK_ITEM_SIZES, sizeof each, each, NULL);
     for (cl_uint i = 0; i < step->dimensions; i++) {
@@ -277,13 +292,6 @@ static bench_answer check_group(bench_kernel_job *job, const bench_kernel_step *
                           "global is %zu in dimension %u, which is no multiple of local, %zu: write "
                           "ceil(n/local)*local, or groups",
                           step->global[i], (unsigned)i + 1, step->local[i]);
-            return BENCH_ERROR;
-        }
-        if (wanted[0] && wanted[i] != step->local[i]) {
-            bench_explain(reason, BENCH_REASON_TEXT,
-                          "the kernel wants work-groups of %zux%zux%zu (reqd_work_group_size), and local says %zu in "
-                          "dimension %u",
-                          wanted[0], wanted[1], wanted[2], step->local[i], (unsigned)i + 1);
             return BENCH_ERROR;
         }
         if (each[i] && step->local[i] > each[i])
@@ -307,7 +315,8 @@ static bench_answer set_ranges(bench_kernel_job *job, int number, char reason[BE
         return BENCH_ERROR;
     for (int i = 0; i < from->dimensions && from->is_groups; i++)
         step->global[i] *= step->local[i];
-    return step->has_local ? check_group(job, step, reason) : BENCH_OK;
+    const bench_answer answer = check_wanted(job, step, reason);
+    return answer == BENCH_OK && step->has_local ? check_group(job, step, reason) : answer;
 }
 
 // ---- buffers ----

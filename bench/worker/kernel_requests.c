@@ -15,7 +15,6 @@
 
 struct bench_described {
     bench_description description;
-    bool has_description;
     bench_kernel_launcher launcher;
     bool has_launcher;
     bool is_simulator;
@@ -44,14 +43,12 @@ static json_t *describe(bench_husk_session *session, const json_t *request)
         return bench_worker_answer(BENCH_ERROR, "host memory does not suffice");
     if (!path || !bench_description_read(path, &d->description, reason))
         return bench_worker_answer(BENCH_ERROR, path ? reason : "the request has no path");
-    d->has_description = true;
     // A simulator looks at each access itself, and would take bands for memory of the kernel's.
-    const bool is_simulator = husk_context_traits(session->context)->device_class == HUSK_DEVICE_SIMULATOR;
-    d->is_simulator = is_simulator;
+    d->is_simulator = husk_context_traits(session->context)->device_class == HUSK_DEVICE_SIMULATOR;
     husk_error error;
-    if (!is_simulator && husk_context_set_guards(session->context, HUSK_GUARD_BYTES, &error) != HUSK_OK)
+    if (!d->is_simulator && husk_context_set_guards(session->context, HUSK_GUARD_BYTES, &error) != HUSK_OK)
         return bench_worker_answer(BENCH_ERROR, error.text);
-    d->has_launcher = bench_kernel_launcher_begin(&d->launcher, session->context, !is_simulator, reason);
+    d->has_launcher = bench_kernel_launcher_begin(&d->launcher, session->context, !d->is_simulator, reason);
     d->launcher.description = &d->description;
     return bench_worker_answer(d->has_launcher ? BENCH_OK : BENCH_ERROR, reason);
 }

@@ -174,6 +174,20 @@ run 2 kernels.txt nobody
 says "nobody is no kernel, parameter or size of these files"
 run 2 missing.txt
 says "missing.txt"
+run 2 kernels.txt --junit kernels.txt
+cmp -s "$kernels/kernels.txt" "$work/kernels/kernels.txt" || complain "a result was written over its description"
+run 2 kernels.txt --list
+says "--kernels and --list exclude each other"
+cat > "$work/kernels/wanted.txt" << 'END'
+kernel wanted file=wanted.cl
+  arg y global int[64] out
+  global 64
+  expect y[i] = i
+END
+echo '__kernel __attribute__((reqd_work_group_size(16, 1, 1))) void wanted(__global int *y)
+{ y[get_global_id(0)] = get_global_id(0); }' > "$work/kernels/wanted.cl"
+run 1 wanted.txt
+says "the kernel wants work-groups of 16x1x1 (reqd_work_group_size)"
 run 2 kernels.txt --suite smoke
 says "--kernels and --suite exclude each other"
 run 6 kernels.txt scale_and_clamp --require nothing_of_that_name --junit "$work/out.xml"
