@@ -5,13 +5,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "common/json.h"
 #include "doctor/address.h"
 #include "system/child.h"
 #include "system/interrupt.h"
 #include "system/process.h"
+#include "system/temporary.h"
 #include "system/terminal.h"
 
 static void tell_same_card(bench_doctor *d, const json_t *a, const json_t *b)
@@ -122,8 +122,8 @@ static void leave_out_broken(bench_doctor *d)
 {
     size_t i;
     const json_t *icd;
-    snprintf(d->sound, sizeof d->sound, "/tmp/clbench-doctor-XXXXXX");
-    if (!mkdtemp(d->sound)) {
+    char reason[BENCH_REASON_TEXT];
+    if (!bench_temporary_folder(d->sound, sizeof d->sound, reason)) {
         d->sound[0] = '\0';
         return;
     }
@@ -143,13 +143,7 @@ static void leave_out_broken(bench_doctor *d)
 
 void bench_doctor_tidy(const bench_doctor *d)
 {
-    for (size_t i = 0; d->sound[0] && i < json_array_size(d->icds); i++) {
-        char path[128];
-        snprintf(path, sizeof path, "%s/%zu.icd", d->sound, i);
-        unlink(path);
-    }
-    if (d->sound[0])
-        rmdir(d->sound);
+    bench_temporary_remove(d->sound);
 }
 
 static bool has_broken(const bench_doctor *d)

@@ -1,43 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include "measure/startup.h"
 
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "measure/runner_process.h"
 #include "system/interrupt.h"
 #include "system/steps.h"
-
-static void remove_tree(const char *path, int depth)
-{
-    DIR *folder = depth < 16 ? opendir(path) : NULL;
-    struct dirent *entry;
-    while (folder && (entry = readdir(folder))) {
-        char child[4096];
-        struct stat about;
-        if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
-            continue;
-        snprintf(child, sizeof child, "%.3500s/%.500s", path, entry->d_name);
-        if (!lstat(child, &about) && S_ISDIR(about.st_mode))
-            remove_tree(child, depth + 1);
-        else
-            unlink(child);
-    }
-    if (folder)
-        closedir(folder);
-    rmdir(path);
-}
-
-static bool make_folder(char path[256])
-{
-    const char *parent = getenv("TMPDIR");
-    snprintf(path, 256, "%.200s/clbench-XXXXXX", parent && *parent ? parent : "/tmp");
-    return mkdtemp(path) != NULL;
-}
+#include "system/temporary.h"
 
 // One request to a new worker whose caches lie in folder (NULL: where they always lie).
 static json_t *ask_new_worker(const bench_startup_options *options, const char *folder, json_t *request,
@@ -130,7 +101,10 @@ json_t *bench_startup_json(const bench_startup_options *options)
     const char *const as_they_are[2] = {NULL, NULL}, *const empty[2] = {folders[1], folders[2]};
     start_measurement m = {.options = options};
     json_t *startup = json_object();
-    bool made[3] = {make_folder(folders[0]), make_folder(folders[1]), make_folder(folders[2])};
+    char reason[BENCH_REASON_TEXT];
+    bool made[3];
+    for (int i = 0; i < 3; i++)
+        made[i] = bench_temporary_folder(folders[i], sizeof folders[i], reason);
     bench_steps_begin(&m.steps, 9, 2 * WARM_SECONDS + COLD_SECONDS + 4 * FIRST_SECONDS + 2 * FIRST_COLD);
     // The first ones fill the caches where they have not been filled, the second are what a user sees.
     json_decref(start_of(&m, NULL));
@@ -147,7 +121,7 @@ json_t *bench_startup_json(const bench_startup_options *options)
     json_object_set_new(startup, "cold", cold);
     for (int i = 0; i < 3; i++)
         if (made[i])
-            remove_tree(folders[i], 0);
+            bench_temporary_remove(folders[i]);
     return startup;
 }
 
@@ -167,12 +141,12 @@ static json_t *first_call(const bench_startup_options *options, const char *fold
 
 json_t *bench_first_call_json(const bench_startup_options *options, const char *case_line, const char *form)
 {
-    char folder[256];
+    char folder[256], reason[BENCH_REASON_TEXT];
     json_t *compile = json_object();
-    if (!make_folder(folder))
+    if (!bench_temporary_folder(folder, sizeof folder, reason))
         return compile;
     json_object_set_new(compile, "cold_ns", first_call(options, folder, case_line, form));
     json_object_set_new(compile, "cached_ns", first_call(options, folder, case_line, form));
-    remove_tree(folder, 0);
+    bench_temporary_remove(folder);
     return compile;
 }

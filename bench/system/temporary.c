@@ -49,6 +49,6 @@ void bench_temporary_remove(const char *path)
 {
     if (!strstr(path, prefix))
         return;
-    empty(path, 4);
+    empty(path, 16);
     rmdir(path);
 }

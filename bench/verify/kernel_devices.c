@@ -8,7 +8,7 @@
 
 #include "common/json.h"
 #include "run/select.h"
-#include "system/output.h"
+#include "system/temporary.h"
 
 static bool contains(const char *text, const char *part)
 {
@@ -84,12 +84,11 @@ void bench_simulator_begin(bench_simulator *simulator)
 {
     memset(simulator, 0, sizeof *simulator);
     find_library(simulator->library);
-    snprintf(simulator->log, sizeof simulator->log, "/tmp/clbench-simulator-XXXXXX");
-    FILE *file = bench_output_temporary(simulator->log);
-    if (file)
-        fclose(file);
+    char reason[BENCH_REASON_TEXT];
+    if (bench_temporary_folder(simulator->folder, sizeof simulator->folder, reason))
+        snprintf(simulator->log, sizeof simulator->log, "%s/log", simulator->folder);
     else
-        simulator->log[0] = '\0';
+        simulator->folder[0] = '\0';
     // OCL_ICD_VENDORS names a library to ocl-icd, and OCL_ICD_FILENAMES to Khronos' loader.
     // Oclgrind 21.10 has no shadow for what LLVM's optimiser makes of vectors and divisions, and calls it
     // uninitialised. Copies of structs, as inlining makes them, crash it.
@@ -108,8 +107,7 @@ void bench_simulator_begin(bench_simulator *simulator)
 
 void bench_simulator_end(bench_simulator *simulator)
 {
-    if (simulator->log[0])
-        remove(simulator->log);
+    bench_temporary_remove(simulator->folder);
 }
 
 bool bench_simulator_is_meant(const bench_simulator *simulator, const char *preference)

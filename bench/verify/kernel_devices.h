@@ -16,7 +16,8 @@ enum { BENCH_SIMULATOR_VARIABLES = 16 };
  */
 typedef struct bench_simulator {
     char library[300]; /* "": it is not installed */
-    char log[64]; /* "": no file can be made */
+    char folder[64]; /* "": none can be made, and nobody hears what it finds */
+    char log[80]; /* in it */
     const char *environment[2 * BENCH_SIMULATOR_VARIABLES + 1];
 } bench_simulator;
 
