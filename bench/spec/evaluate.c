@@ -391,7 +391,7 @@ static bench_value call(walk *w, const bench_node *node)
         x[i] = operands[i].value;
         are_exact = are_exact && operands[i].error == 0;
     }
-    bench_value result = {.value = bench_function_value(f, x), .terms = 1};
+    bench_value result = {.value = bench_function_value(f, x)};
     if (f->three == fma) {
         const bench_value product = bench_value_multiply(r, &operands[0], &operands[1]);
         return bench_value_add(r, &product, &operands[2], 1);
@@ -424,20 +424,12 @@ static bench_value convert(walk *w, const bench_node *node)
 
 // ---- sums ----
 
-static bench_value begin_reduction(bench_reduction reduction)
-{
-    bench_value value = bench_value_exactly(reduction == BENCH_PRODUCT ? 1 : 0);
-    value.terms = 0;
-    return value;
-}
-
 static void add_term(bench_value *sum, const bench_value *term)
 {
     sum->value += term->value;
     sum->error += term->error;
     sum->magnitude += term->magnitude;
     sum->grain = sum->grain < term->grain ? sum->grain : term->grain;
-    sum->terms++;
 }
 
 static void take_extreme(bench_value *best, const bench_value *term, bool is_first, bool wants_least)
@@ -452,7 +444,8 @@ static bench_value reduce(walk *w, const bench_node *node)
 {
     const int64_t begin = evaluate_integer(w, node->child[0]), end = evaluate_integer(w, node->child[1]);
     const bench_rounding *r = &w->e->rounding;
-    bench_value result = begin_reduction(node->reduction);
+    bench_value result = bench_value_exactly(node->reduction == BENCH_PRODUCT ? 1 : 0);
+    double terms = 0;
     if (begin >= end && node->reduction >= BENCH_LEAST)
         fail(w, node, "the smallest or largest of nothing");
     bench_binding *index = &w->e->bindings[node->symbol];
@@ -460,6 +453,7 @@ static bench_value reduce(walk *w, const bench_node *node)
     for (int64_t k = begin; k < end && !w->e->has_failed; k++) {
         index->integer = k;
         const bench_value term = evaluate(w, node->child[2]);
+        terms++;
         if (node->reduction == BENCH_SUM)
             add_term(&result, &term);
         else if (node->reduction == BENCH_PRODUCT)
@@ -470,9 +464,9 @@ static bench_value reduce(walk *w, const bench_node *node)
     *index = before;
     if (node->reduction != BENCH_SUM || (result.error == 0 && bench_value_is_exact(r, result.magnitude, result.grain)))
         return result;
-    const double worst = result.terms, likely = 4 + 2 * sqrt(result.terms);
+    const double worst = terms, likely = 4 + 2 * sqrt(terms);
     const double units = w->e->worst || worst < likely ? worst : likely;
-    result.error += units * r->unit * (result.magnitude + result.error) + result.terms * r->smallest;
+    result.error += units * r->unit * (result.magnitude + result.error) + terms * r->smallest;
     result.grain = BENCH_NO_GRAIN;
     return result;
 }

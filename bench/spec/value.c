@@ -26,7 +26,7 @@ int bench_grain_of(double value)
 
 bench_value bench_value_exactly(double value)
 {
-    return (bench_value){.value = value, .magnitude = fabs(value), .grain = bench_grain_of(value), .terms = 1};
+    return (bench_value){.value = value, .magnitude = fabs(value), .grain = bench_grain_of(value)};
 }
 
 // Whether numbers whose absolute values add up to the magnitude, all multiples of 2^grain, are exact in any order.
@@ -50,7 +50,6 @@ bench_value bench_value_rounded(const bench_rounding *r, bench_value value, doub
         value.error += bench_rounding_cost(r, fabs(value.value) + value.error, units);
     value.magnitude = fabs(value.value);
     value.grain = BENCH_NO_GRAIN;
-    value.terms = 1;
     return value;
 }
 
@@ -64,8 +63,7 @@ bench_value bench_value_add(const bench_rounding *r, const bench_value *a, const
     bench_value sum = {.value = a->value + sign * b->value,
                        .error = a->error + b->error,
                        .magnitude = a->magnitude + b->magnitude,
-                       .grain = finer(a->grain, b->grain),
-                       .terms = a->terms + b->terms};
+                       .grain = finer(a->grain, b->grain)};
     if (sum.error > 0 || !bench_value_is_exact(r, sum.magnitude, sum.grain))
         sum.error += bench_rounding_cost(r, sum.magnitude + sum.error, 1);
     return sum;
@@ -92,8 +90,7 @@ bench_value bench_value_multiply(const bench_rounding *r, const bench_value *a, 
     bench_value product = {.value = a->value * b->value,
                            .error = times(fabs(a->value), b->error) + times(fabs(b->value), a->error) +
                                     times(a->error, b->error),
-                           .magnitude = times(a->magnitude, b->magnitude),
-                           .terms = 1};
+                           .magnitude = times(a->magnitude, b->magnitude)};
     product.grain = grain_of_product(a->grain, b->grain);
     if (product.error > 0 || !bench_value_is_exact(r, product.magnitude, product.grain)) {
         product.error += bench_rounding_cost(r, fabs(product.value) + product.error, 1);

@@ -45,7 +45,6 @@ typedef struct bench_value {
     double value, error;
     double magnitude; /* sum of the absolute terms */
     int grain; /* it is a multiple of 2^grain, and so is each term */
-    double terms;
 } bench_value;
 
 enum { BENCH_NO_GRAIN = -100000, BENCH_ANY_GRAIN = 100000 /* of zero */ };

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -47,10 +46,8 @@ static void name_kernels(const bench_options *options, char *text, size_t size)
 {
     text[0] = '\0';
     for (size_t i = 1; i < options->file_count; i++) {
-        char word[4 * 600];
-        snprintf(word, sizeof word, "%.599s", options->files[i]);
-        char quoted[sizeof word];
-        bench_shell_word(word, quoted, sizeof quoted);
+        char quoted[4 * 4096];
+        bench_shell_word(options->files[i], quoted, sizeof quoted);
         bench_append(text, size, "%s%s", i > 1 ? " " : "", quoted);
     }
     if (!text[0])
@@ -88,7 +85,7 @@ static bool write_file(const char *path, const char *text, const char *kernels)
 
 int bench_command_init_ci(const bench_options *options)
 {
-    char kernels[8000];
+    char kernels[20000];
     const service *s = options->file_count ? find_service(options->files[0]) : NULL;
     if (!s) {
         fprintf(stderr, "clbench: init-ci: github or gitlab is wanted, and then files that describe kernels\n");

@@ -3,11 +3,9 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/json.h"
-#include "spec/point.h"
 #include "system/interrupt.h"
 #include "system/terminal.h"
 #include "system/timer.h"
@@ -195,9 +193,22 @@ static void tell_findings(const json_t *findings, outcome *o)
     if (o->line)
         bench_append(o->reason, sizeof o->reason, ", at line %d: %.200s", o->line, bench_text_of(first, "source"));
     if (findings_count > 1)
-        bench_append(o->reason, sizeof o->reason, " (and %zu more kinds of finding)", findings_count - 1);
+        bench_append(o->reason, sizeof o->reason, " (and %zu other finding%s)", findings_count - 1,
+                     findings_count > 2 ? "s" : "");
     if (before[0])
-        bench_append(o->reason, sizeof o->reason, "; %.400s", before);
+        bench_append(o->reason, sizeof o->reason, ". Besides: %.400s", before);
+}
+
+// What came to no result, and what the compiler said where it was the cause.
+static void tell_failure(bench_state state, const char *log, outcome *o)
+{
+    const bench_log_message message = bench_log_first_error(log);
+    o->verdict = state == BENCH_STATE_UNSUPPORTED ? "refused" : state == BENCH_STATE_TIMEOUT ? "timeout" : "error";
+    o->ratio = -1;
+    o->log = *log ? log : NULL;
+    o->line = message.line;
+    if (message.text[0])
+        bench_append(o->reason, sizeof o->reason, ": %s", message.text);
 }
 
 static void judge(const bench_spec *spec, bench_state state, const json_t *reply, outcome *o)
@@ -217,16 +228,17 @@ static void judge(const bench_spec *spec, bench_state state, const json_t *reply
             snprintf(o->by, sizeof o->by, "%s", nothing_expected);
         }
     } else {
-        o->verdict = state == BENCH_STATE_UNSUPPORTED ? "refused" : state == BENCH_STATE_TIMEOUT ? "timeout" : "error";
-        o->ratio = -1;
-        if (!strcmp(stage, "compile"))
-            o->log = json_string_value(json_object_get(reply, "log"));
-        const bench_log_message message = bench_log_first_error(o->log);
-        o->line = message.line;
-        if (message.text[0])
-            bench_append(o->reason, sizeof o->reason, ": %s", message.text);
+        tell_failure(state, !strcmp(stage, "compile") ? bench_text_of(reply, "log") : "", o);
     }
     tell_findings(json_object_get(reply, "findings"), o);
+}
+
+// Whether these sizes are to be tried. False: `where` excludes them, or they are a mistake of the description's, and
+// then reason says which.
+static bool is_tried(bench_kernel_row *r, const int64_t *size, char reason[BENCH_REASON_TEXT])
+{
+    bench_point *point = &r->session->point;
+    return bench_point_set(point, r->spec, r->config, size, reason) && bench_point_is_allowed(point, reason);
 }
 
 // False: `where` excludes these sizes. The reply is the caller's; what the outcome says of a log lies in it.
@@ -234,14 +246,11 @@ static bool try_size(bench_kernel_row *r, const int64_t *size, outcome *o, json_
 {
     *o = (outcome){.ratio = -1};
     *reply = NULL;
-    bench_point *point = calloc(1, sizeof *point);
-    const bool is_set = point && bench_point_set(point, r->spec, r->config, size, o->reason);
-    const bool is_allowed = is_set && bench_point_is_allowed(point, o->reason);
-    free(point);
-    if (is_set && !is_allowed && !o->reason[0])
+    const bool is_there = is_tried(r, size, o->reason);
+    if (!is_there && !o->reason[0])
         return false;
     o->verdict = "error";
-    if (!is_allowed)
+    if (!is_there)
         return true;
     const uint64_t start = bench_now_ns();
     const bench_state state = ask(r, size, "check_kernel", reply, o->reason);
@@ -269,8 +278,7 @@ bool bench_kernel_row_fails(bench_kernel_row *r, const int64_t *size)
 {
     outcome o;
     json_t *reply;
-    const bool is_tried = try_size(r, size, &o, &reply);
-    const bool fails = is_tried && !bench_interrupted &&
+    const bool fails = try_size(r, size, &o, &reply) && !bench_interrupted &&
                        (!strcmp(o.verdict, "wrong") || !strcmp(o.verdict, "timeout") ||
                         (!strcmp(o.verdict, "error") && o.seconds > 0));
     json_decref(reply);
@@ -282,21 +290,12 @@ bool bench_kernel_row_compiles(bench_kernel_row *r, const int64_t *size)
 {
     outcome o = {.ratio = -1};
     json_t *reply = NULL;
-    bench_point *point = calloc(1, sizeof *point);
-    const bool is_set =
-        point && bench_point_set(point, r->spec, r->config, size, o.reason) && bench_point_is_allowed(point, o.reason);
-    free(point);
-    if (!is_set)
+    if (!is_tried(r, size, o.reason))
         return true; // it is said, or excluded, at its size
     const bench_state state = ask(r, size, "compile_kernel", &reply, o.reason);
     const bool is_compiled = state == BENCH_STATE_OK;
     if (!is_compiled) {
-        o.verdict = state == BENCH_STATE_UNSUPPORTED ? "refused" : state == BENCH_STATE_TIMEOUT ? "timeout" : "error";
-        o.log = json_string_value(json_object_get(reply, "log"));
-        const bench_log_message message = bench_log_first_error(o.log);
-        o.line = message.line;
-        if (message.text[0])
-            bench_append(o.reason, sizeof o.reason, ": %s", message.text);
+        tell_failure(state, bench_text_of(reply, "log"), &o);
         if (!bench_interrupted)
             finish(r, size, &o);
     }

@@ -9,6 +9,7 @@
 #include "cli/options.h"
 #include "measure/row.h"
 #include "spec/description.h"
+#include "spec/point.h"
 #include "verify/results.h"
 
 typedef struct bench_kernel_tally {
@@ -25,6 +26,7 @@ typedef struct bench_kernel_session {
     bench_runner_process husk;
     pid_t described_to; /* the process that has the file below */
     const bench_description *described;
+    bench_point point; /* at hand */
     char name[160]; /* of the device */
     bench_verify_results results;
     bool has_results; /* false: nobody wants them */

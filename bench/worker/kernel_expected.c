@@ -205,18 +205,10 @@ static bool call_function(bench_kernel_job *job, const bench_expectation *expect
         const bench_argument *argument = &step->arguments[i];
         if (argument->kind == BENCH_ARGUMENT_BUFFER)
             arguments[i] = job->buffers[argument->buffer].before;
-        for (int k = 0; k < argument->width && argument->kind == BENCH_ARGUMENT_SCALAR; k++) {
-            const bench_expression *value = &argument->values[argument->value_count > 1 ? k : 0];
-            int64_t integer = 0;
-            double real = 0;
+        if (argument->kind == BENCH_ARGUMENT_SCALAR) {
             arguments[i] = scalars[i];
-            if (bench_element_is_real(argument->element) ? !bench_point_real(job->point, value, &real, reason)
-                                                         : !bench_point_integer(job->point, value, &integer, reason))
+            if (!bench_kernel_scalar(job->point, argument, scalars[i], reason))
                 return false;
-            if (bench_element_is_real(argument->element))
-                bench_element_store(argument->element, scalars[i], k, real);
-            else
-                bench_element_store_integer(argument->element, scalars[i], k, integer);
         }
     }
     function(arguments, expected);

@@ -112,9 +112,10 @@ static bench_answer make_kernel(bench_kernel_job *job, int number, char reason[B
     const bench_step *step = &job->point->spec->steps[number];
     bench_answer answer = BENCH_OK;
     cl_int error = CL_SUCCESS;
-    free(job->log);
+    char *log = NULL;
     cl_program program = bench_kernel_program_get(&job->launcher->programs, job->launcher->description, job->point,
-                                                  step, &answer, &job->log, reason);
+                                                  step, &answer, &log, reason);
+    free(log); // bench_kernel_compile has given it to whoever wants it
     if (!program)
         return answer;
     job->steps[number].kernel = clCreateKernel(program, step->function, &error);
@@ -168,30 +169,36 @@ static bench_answer check_type(cl_kernel kernel, const bench_spec *spec, const b
     return BENCH_ERROR;
 }
 
-// A number as the kernel gets it; a vector of 3 takes the room of 4.
-static bench_answer set_scalar(bench_kernel_job *job, cl_kernel kernel, const bench_argument *argument, cl_uint at,
-                               char reason[BENCH_REASON_TEXT])
+bool bench_kernel_scalar(bench_point *point, const bench_argument *argument, uint64_t cells[BENCH_MOST_WIDTH],
+                         char reason[BENCH_REASON_TEXT])
 {
-    uint64_t cells[BENCH_MOST_WIDTH] = {0};
     for (int i = 0; i < argument->width; i++) {
         const bench_expression *value = &argument->values[argument->value_count > 1 ? i : 0];
         int64_t integer = 0;
         double real = 0;
         if (bench_element_is_real(argument->element)) {
-            if (!bench_point_real(job->point, value, &real, reason))
-                return BENCH_ERROR;
+            if (!bench_point_real(point, value, &real, reason))
+                return false;
             bench_element_store(argument->element, cells, i, real);
             continue;
         }
-        if (!bench_point_integer(job->point, value, &integer, reason))
-            return BENCH_ERROR;
-        if (integer < bench_element_least(argument->element) || integer > bench_element_most(argument->element)) {
-            bench_explain(reason, BENCH_REASON_TEXT, "%" PRId64 " does not fit into the kernel's %s", integer,
-                          bench_element_name(argument->element));
-            return BENCH_ERROR;
-        }
+        if (!bench_point_integer(point, value, &integer, reason))
+            return false;
+        if (integer < bench_element_least(argument->element) || integer > bench_element_most(argument->element))
+            return bench_explain(reason, BENCH_REASON_TEXT, "%" PRId64 " does not fit into the kernel's %s", integer,
+                                 bench_element_name(argument->element));
         bench_element_store_integer(argument->element, cells, i, integer);
     }
+    return true;
+}
+
+// A vector of 3 takes the room of 4.
+static bench_answer set_scalar(bench_kernel_job *job, cl_kernel kernel, const bench_argument *argument, cl_uint at,
+                               char reason[BENCH_REASON_TEXT])
+{
+    uint64_t cells[BENCH_MOST_WIDTH] = {0};
+    if (!bench_kernel_scalar(job->point, argument, cells, reason))
+        return BENCH_ERROR;
     const size_t width = argument->width == 3 ? 4 : (size_t)argument->width;
     const cl_int error = clSetKernelArg(kernel, at, width * bench_element_bytes(argument->element), cells);
     return error == CL_SUCCESS ? BENCH_OK : failed("clSetKernelArg", error, reason);
@@ -393,7 +400,6 @@ void bench_kernel_job_end(bench_kernel_job *job)
         free(buffer->before);
         free(buffer->after);
     }
-    free(job->log);
 }
 
 // ---- running ----

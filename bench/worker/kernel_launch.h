@@ -38,12 +38,15 @@ typedef struct bench_kernel_job {
     bench_point *point;
     bench_kernel_buffer buffers[BENCH_MOST_BUFFERS];
     bench_kernel_step steps[BENCH_MOST_STEPS];
-    char *log; /* of the compiler, of the step that was compiled last; or NULL */
 } bench_kernel_job;
 
 bool bench_kernel_launcher_begin(bench_kernel_launcher *launcher, husk_context *context, bool is_guarded,
                                  char reason[BENCH_REASON_TEXT]);
 void bench_kernel_launcher_end(bench_kernel_launcher *launcher);
+
+/* A number, or a vector's numbers, as the kernel gets them. False: reason. */
+bool bench_kernel_scalar(bench_point *point, const bench_argument *argument, uint64_t cells[BENCH_MOST_WIDTH],
+                         char reason[BENCH_REASON_TEXT]);
 
 /* Compiles the point's programs alone. */
 bench_answer bench_kernel_compile(bench_kernel_launcher *launcher, bench_point *point, char **log,

@@ -219,6 +219,43 @@ says "timeout  hang"
 says "error  crash"
 says "after                                         1 right"
 
+# Expectations that others make: a function of a shared object, and a file of NumPy's with 2, 4 and 6.
+restore
+cat > "$work/kernels/foreign.txt" << 'END'
+kernel scaled file=foreign.cl
+  size n=3
+  arg n int = n, a float = 2, v float2 = (1, 2), x global float[n] in = each(i, i+1), y global float[n] out
+  global n
+  expect y by "./libforeign.so:scaled" exactly
+kernel of_file file=foreign.cl function=scaled
+  size n=3
+  arg n int = n, a float = 2, v float2 = (0, 0), x global float[n] in = each(i, i+1), y global float[n] out
+  global n
+  expect y by "y.npy" within 1 ulp
+END
+echo '__kernel void scaled(int n, float a, float2 v, __global const float *x, __global float *y)
+{ int i = get_global_id(0); if (i < n) y[i] = a * x[i] + v.x + v.y; }' > "$work/kernels/foreign.cl"
+echo 'void scaled(const void *const *arguments, void *expected);
+void scaled(const void *const *arguments, void *expected)
+{
+    const float *v = arguments[2], *x = arguments[3];
+    for (int i = 0; i < *(const int *)arguments[0]; i++)
+        ((float *)expected)[i] = *(const float *)arguments[1] * x[i] + v[0] + v[1];
+}' > "$work/foreign.c"
+printf "\\223NUMPY\\001\\000v\\000%-117s\\n" "{'descr': '<f4', 'fortran_order': False, 'shape': (3,), }" \
+    > "$work/kernels/y.npy"
+printf '\000\000\000\100\000\000\200\100\000\000\300\100' >> "$work/kernels/y.npy"
+run 0 foreign.txt of_file
+says "within 1 ulp"
+if cc -shared -fPIC -o "$work/kernels/libforeign.so" "$work/foreign.c" 2> "$work/err"; then
+    run 0 foreign.txt scaled
+    says "1 right"
+    sed 's/a \* x/a + x/' "$work/kernels/foreign.cl" > "$work/kernels/changed.cl"
+    mv "$work/kernels/changed.cl" "$work/kernels/foreign.cl"
+    run 3 foreign.txt
+    says "2 wrong"
+fi
+
 # What wraps around, and what would not end.
 cat > "$work/kernels/large.txt" << 'END'
 kernel local_memory file=large.cl
