@@ -32,6 +32,7 @@
 #include "verify/init_ci.h"
 #include "worker/husk_runner.h"
 #include "worker/husk_extra.h"
+#include "worker/kernel_runner.h"
 #include "worker/worker.h"
 
 // A file or a worker's pipe that came to have the number of a standard descriptor would be taken for it. What stands
@@ -57,7 +58,7 @@ static int serve(char **argv)
     bench_worker_options options = {
         .runner = runner,
         .open = {.device = argv[3][0] ? argv[3] : NULL, .threads = atoi(argv[4])},
-        .extra = runner == &bench_runner_husk ? bench_husk_extra : NULL,
+        .extra = runner == &bench_runner_husk || runner == &bench_runner_kernel ? bench_husk_extra : NULL,
     };
     return bench_worker_serve(&options);
 }

@@ -24,7 +24,8 @@ typedef enum bench_op_kind {
 #define BENCH_OP_ENUM(lower, upper) BENCH_##upper,
     BENCH_OP_LIST(BENCH_OP_ENUM)
 #undef BENCH_OP_ENUM
-        BENCH_OP_COUNT
+        BENCH_OP_COUNT,
+    BENCH_OP_DESCRIBED /* a kernel of the user's own, which computes no operator: bench/cases/described.h */
 } bench_op_kind;
 
 typedef enum bench_direction {
@@ -56,6 +57,9 @@ typedef struct bench_case {
 #define BENCH_OP_MEMBER(lower, upper) bench_##lower lower;
         BENCH_OP_LIST(BENCH_OP_MEMBER)
 #undef BENCH_OP_MEMBER
+        struct {
+            double flops, bytes; /* of a run; flops 0: not said */
+        } described;
     } as;
     char canonical[BENCH_CASE_TEXT];
 } bench_case;

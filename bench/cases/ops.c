@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "cases/described.h"
+
 #define OP_EXTERN(lower, upper) extern const bench_op bench_op_##lower;
 BENCH_OP_LIST(OP_EXTERN)
 #undef OP_EXTERN
@@ -15,6 +17,8 @@ static const bench_op *const ops[] = {
 
 const bench_op *bench_op_get(bench_op_kind kind)
 {
+    if (kind == BENCH_OP_DESCRIBED)
+        return &bench_op_described;
     return (size_t)kind < BENCH_OP_COUNT ? ops[kind] : NULL;
 }
 

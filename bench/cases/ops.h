@@ -8,7 +8,7 @@
 /* The library's operator that computes the case's direction, whose variants are its forms; NULL where there is none. */
 const char *bench_op_row(const bench_case *c);
 
-/* NULL when the number or name is no operator. */
+/* NULL when the number or name is no operator. DESCRIBED has sizes alone: no keys, no operands, no variants. */
 const bench_op *bench_op_get(bench_op_kind kind);
 const bench_op *bench_op_find(const char *name);
 

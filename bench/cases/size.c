@@ -33,5 +33,6 @@ double bench_case_operands(const bench_case *c)
 
 bool bench_case_is_bandwidth(const bench_case *c)
 {
-    return bench_op_get(c->op)->is_bandwidth;
+    // Without operations there is nothing but what it moves.
+    return bench_op_get(c->op)->is_bandwidth || (c->op == BENCH_OP_DESCRIBED && !(c->as.described.flops > 0));
 }

@@ -70,13 +70,14 @@ typedef struct bench_options {
     const char *resume_path;
     const char *not_with_resume; /* an option that was given and that only the resumed file may decide; NULL: none */
     const char *digests_path, *junit_path; /* verify */
-    const char *kernels[BENCH_MAX_KERNELS]; /* verify: files that describe kernels */
+    const char *kernels[BENCH_MAX_KERNELS]; /* verify, run, tune: files that describe kernels */
     size_t kernel_count;
     int64_t repeat;       /* verify: runs of each of these kernels */
     const char *required; /* verify: devices that have to be there, comma-separated */
     const char *annotate; /* verify: github */
     const char *offline;  /* verify: targets that kernels are compiled for, comma-separated */
     double fuzz;          /* verify: seconds on each device for sizes that are drawn */
+    const char *t4_path;                  /* tune: of kernels of the user's own */
     const char *export_path;              /* tune */
     const char *merged[BENCH_MAX_MERGED]; /* tune: files to take entries from */
     size_t merged_count;

@@ -190,6 +190,7 @@ static const char *written_twice(const bench_options *o)
                                  o->md_path,
                                  o->plain_path,
                                  o->junit_path,
+                                 o->t4_path,
                                  o->digests_path};
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
         for (size_t k = 0; k < i; k++) {
@@ -204,8 +205,8 @@ static const char *written_twice(const bench_options *o)
 // Nothing that is read is written. (Results by other commands' words are looked at where the words are understood.)
 static bool spares_inputs(const bench_options *o, char reason[BENCH_REASON_TEXT])
 {
-    const char *const outputs[] = {o->json_path,    o->csv_path,    o->md_path,   o->plain_path,
-                                   o->digests_path, o->export_path, o->junit_path};
+    const char *const outputs[] = {o->json_path,    o->csv_path,    o->md_path,    o->plain_path,
+                                   o->digests_path, o->export_path, o->junit_path, o->t4_path};
     const bool is_file = o->suite && bench_suite_is_path(o->suite);
     for (size_t i = 0; i < sizeof outputs / sizeof *outputs; i++) {
         if (!bench_output_is_apart(outputs[i], o->file, reason) ||
@@ -221,6 +222,53 @@ static bool spares_inputs(const bench_options *o, char reason[BENCH_REASON_TEXT]
     return true;
 }
 
+// What has no meaning for kernels of the user's own; NULL: nothing of it was given.
+static const char *not_with_kernels(const bench_options *o)
+{
+    const bool is_verify = o->command == BENCH_COMMAND_VERIFY;
+    const struct {
+        bool is_given;
+        const char *name;
+    } options[] = {{o->suite != NULL, "suite"},
+                   {o->file != NULL, "file"},
+                   {o->variant != NULL, "variant"},
+                   {o->dtype != NULL, "dtype"},
+                   {o->digests_path != NULL, "digests"},
+                   {o->list && is_verify, "list"},
+                   {o->dry_run && o->command != BENCH_COMMAND_RUN, "dry-run"},
+                   {o->again, "again"},
+                   {o->show, "show"},
+                   {o->export_path != NULL, "export"},
+                   {o->merged_count > 0, "merge"},
+                   {o->compile, "compile"},
+                   {o->startup, "startup"}};
+    for (size_t i = 0; o->kernel_count && i < sizeof options / sizeof *options; i++) {
+        if (options[i].is_given)
+            return options[i].name;
+    }
+    return NULL;
+}
+
+// What has a meaning for them alone; NULL: they are there, or nothing of it was given.
+static const char *with_kernels(const bench_options *o)
+{
+    const struct {
+        bool is_given;
+        const char *name;
+    } options[] = {{o->required != NULL, "require"},
+                   {o->annotate != NULL, "annotate"},
+                   {o->offline != NULL, "offline"},
+                   {o->fuzz > 0, "fuzz"},
+                   {o->repeat != BENCH_REPEATS, "repeat"},
+                   {o->t4_path != NULL, "t4"},
+                   {o->json_path && o->command == BENCH_COMMAND_TUNE, "json"}};
+    for (size_t i = 0; !o->kernel_count && i < sizeof options / sizeof *options; i++) {
+        if (options[i].is_given)
+            return options[i].name;
+    }
+    return NULL;
+}
+
 static bool check_together(const bench_options *o, char reason[BENCH_REASON_TEXT])
 {
     if (o->suite && o->file)
@@ -229,22 +277,11 @@ static bool check_together(const bench_options *o, char reason[BENCH_REASON_TEXT
         return bench_explain(reason, BENCH_REASON_TEXT,
                              "cases and --%s exclude each other; beside it operators may stand, whose cases are taken",
                              o->suite ? "suite" : "file");
-    if (o->kernel_count && (o->suite || o->file || o->variant || o->dtype || o->digests_path || o->list || o->dry_run))
-        return bench_explain(reason, BENCH_REASON_TEXT, "--kernels and --%s exclude each other",
-                             o->suite     ? "suite"
-                             : o->file    ? "file"
-                             : o->variant ? "variant"
-                             : o->dtype   ? "dtype"
-                             : o->list    ? "list"
-                             : o->dry_run ? "dry-run"
-                                          : "digests");
-    if (!o->kernel_count && (o->required || o->annotate || o->offline || o->fuzz > 0 || o->repeat != BENCH_REPEATS))
+    if (not_with_kernels(o))
+        return bench_explain(reason, BENCH_REASON_TEXT, "--kernels and --%s exclude each other", not_with_kernels(o));
+    if (with_kernels(o))
         return bench_explain(reason, BENCH_REASON_TEXT, "--%s is about kernels of your own: --kernels FILE is wanted",
-                             o->required   ? "require"
-                             : o->annotate ? "annotate"
-                             : o->offline  ? "offline"
-                             : o->fuzz > 0 ? "fuzz"
-                                           : "repeat");
+                             with_kernels(o));
     if (o->repeat < 1)
         return bench_explain(reason, BENCH_REASON_TEXT, "--repeat: at least 1 is wanted");
     if (o->annotate && strcmp(o->annotate, "github") != 0)

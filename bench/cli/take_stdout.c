@@ -8,8 +8,8 @@
 
 void bench_output_take_stdout(bench_options *options, char path[32])
 {
-    const char **const paths[] = {&options->json_path,  &options->csv_path,   &options->md_path,
-                                  &options->plain_path, &options->junit_path, &options->digests_path};
+    const char **const paths[] = {&options->json_path,  &options->csv_path,     &options->md_path, &options->plain_path,
+                                  &options->junit_path, &options->digests_path, &options->t4_path};
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
         if (!*paths[i] || strcmp(*paths[i], "-"))
             continue;

@@ -51,6 +51,11 @@ bool bench_sentinels_add(bench_sentinels *sentinels, const bench_sentinel *senti
     return true;
 }
 
+const char *bench_row_text(const bench_row *row)
+{
+    return row->kernel ? bench_text_of(row->kernel, "text") : row->c.canonical;
+}
+
 bench_entrant *bench_row_add(bench_row *row, bench_runner_process *runner, const char *form)
 {
     if (row->entrant_count == BENCH_MAX_ENTRANTS)
@@ -90,6 +95,7 @@ static json_t *ask(bench_entrant *e, json_t *request, double max_time)
     if (e->state == BENCH_STATE_OK)
         return reply;
     const char *answer = json_string_value(json_object_get(reply, "answer"));
+    snprintf(e->stage, sizeof e->stage, "%s", bench_text_of(reply, "stage"));
     if (answer && !strcmp(answer, "lost")) // the worker says itself that it must be started anew
         bench_process_kill(&e->runner->process);
     json_decref(reply);
@@ -133,7 +139,11 @@ static void prepare(bench_entrant *e, bench_row *row, const bench_measure_option
         snprintf(e->reason, sizeof e->reason, "%s", e->runner->why);
         return;
     }
-    json_t *request = json_pack("{s:s, s:s}", "do", "prepare", "case", row->c.canonical);
+    json_t *request = json_pack("{s:s}", "do", "prepare");
+    if (e->kernel)
+        json_object_set(request, "kernel", e->kernel);
+    else
+        json_object_set_new(request, "case", json_string(row->c.canonical));
     if (e->form[0])
         json_object_set_new(request, "form", json_string(e->form));
     if (options->copies > 1)
@@ -354,7 +364,7 @@ void bench_measure_row(bench_row *row, const bench_measure_options *options)
             bench_process_call(&c->process, json_pack("{s:s}", "do", "release"), options->max_time, &reply, reason) !=
                 BENCH_REPLY_OK &&
             !bench_interrupted)
-            bench_say("after %s: %s", row->c.canonical, reason);
+            bench_say("after %s: %s", bench_row_text(row), reason);
         json_decref(reply);
     }
 }

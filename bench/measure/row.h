@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * bench/measure/row.h: one row: every runner prepares the case, is verified and warmed up; then they take
+ * bench/measure/row.h: one row: every runner prepares the case, or the first a described kernel and the others the case
+ * that it computes, is verified and warmed up; then they take
  * turns, in shuffled order, until each has enough samples.
  */
 #ifndef BENCH_MEASURE_ROW_H
@@ -30,9 +31,11 @@ const char *bench_state_text(bench_state state);
 typedef struct bench_entrant {
     bench_runner_process *runner;
     char form[64]; /* "" for its own choice */
+    json_t *kernel; /* what it runs in place of the row's case, as a suite's entry has it; or NULL */
     int slot;
     bench_state state;
     char reason[BENCH_REASON_TEXT];
+    char stage[16]; /* of one that failed, where its reply says it: "compile" */
     json_t *prepared; /* the reply to prepare, and to verify; NULL before */
     json_t *verified;
     int64_t batch;
@@ -63,8 +66,9 @@ typedef struct bench_sentinels {
 
 typedef struct bench_row {
     bench_case c;
+    json_t *kernel;                             /* the described kernel that the row is about; NULL: it is about c */
     int64_t count;                              /* how often the suite's network has it */
-    bench_entrant entrants[BENCH_MAX_ENTRANTS]; /* the first is husk's */
+    bench_entrant entrants[BENCH_MAX_ENTRANTS]; /* the first is husk's, or the kernel's */
     size_t entrant_count;
     double preparing; /* seconds spent in building programs and the like, beyond what that usually takes */
     double sentinel_drift; /* largest relative change of the sentinel beside this row */
@@ -88,6 +92,9 @@ typedef struct bench_measure_options {
 
 /* False: memory is short. */
 bool bench_sentinels_add(bench_sentinels *sentinels, const bench_sentinel *sentinel);
+
+/* What the row is called: the case's canonical form, or the kernel's text. */
+const char *bench_row_text(const bench_row *row);
 
 /* Add an entrant; form NULL or "" for the runner's own choice. */
 bench_entrant *bench_row_add(bench_row *row, bench_runner_process *runner, const char *form);

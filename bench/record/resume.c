@@ -55,15 +55,23 @@ json_t *bench_resume_describe(const bench_options *o, const bench_suite *suite)
     for (size_t i = 0; i < COUNT(flags); i++)
         json_object_set_new(run, flags[i].name, json_boolean(MEMBER(bool, o, flags[i])));
     for (size_t i = 0; i < suite->count; i++)
-        json_array_append_new(cases,
-                              json_pack("[s, I]", suite->entries[i].c.canonical, (json_int_t)suite->entries[i].count));
+        json_array_append_new(cases, json_pack("[s, I]", bench_suite_entry_text(&suite->entries[i]),
+                                               (json_int_t)suite->entries[i].count));
     json_object_set_new(run, "cases", cases);
+    json_t *kernels = json_array();
+    for (size_t i = 0; i < o->kernel_count; i++)
+        json_array_append_new(kernels, text_or_null(o->kernels[i]));
+    json_object_set_new(run, "kernels", kernels);
+    json_object_set_new(run, "words", text_or_null(o->kernel_count ? o->cases : NULL));
     json_object_set_new(run, "environment", bench_environment_json());
     return run;
 }
 
+// Kernels of the user's own are made of their files anew.
 static bool take_suite(const json_t *run, bench_suite *suite, char reason[BENCH_REASON_TEXT])
 {
+    if (json_array_size(json_object_get(run, "kernels")))
+        return true;
     const json_t *cases = json_object_get(run, "cases");
     const char *name = json_string_value(json_object_get(run, "suite"));
     const char *title = json_string_value(json_object_get(run, "title"));
@@ -115,7 +123,15 @@ static void take_options(const json_t *run, bench_options *o)
         if (device)
             o->devices[o->device_count++] = device;
     }
-    if (json_is_true(json_object_get(run, "is_list")))
+    const json_t *kernels = json_object_get(run, "kernels");
+    for (size_t i = 0; i < json_array_size(kernels) && i < BENCH_MAX_KERNELS; i++) {
+        const char *path = json_string_value(json_array_get(kernels, i));
+        if (path)
+            o->kernels[o->kernel_count++] = path;
+    }
+    if (o->kernel_count)
+        snprintf(o->cases, sizeof o->cases, "%s", bench_text_of(run, "words"));
+    else if (json_is_true(json_object_get(run, "is_list")))
         snprintf(o->cases, sizeof o->cases, "(the cases of %.1000s)", o->resume_path);
 }
 
@@ -204,9 +220,10 @@ bool bench_resume_same_kernels(const json_t *document, size_t index, const char 
 {
     const json_t *before = json_array_get(json_object_get(document, "devices"), index);
     return !before || !strcmp(bench_text_of(before, "kernels"), kernels) ||
-           bench_explain(reason, BENCH_REASON_TEXT,
-                         "its rows cannot stand beside new ones: Husk's kernels, or the menus of their configurations, "
-                         "are not those that they were measured with");
+           bench_explain(
+               reason, BENCH_REASON_TEXT,
+               "its rows cannot stand beside new ones: kernels, or the menus of their configurations, are not "
+               "those that they were measured with");
 }
 
 bool bench_resume_same_baseline(const json_t *document, size_t index, const char *name, const char *version,

@@ -6,7 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cases/described.h"
+#include "cases/parse.h"
 #include "cases/size.h"
+#include "common/json.h"
 #include "measure/plausible.h"
 
 // JSON knows neither NaN nor infinity.
@@ -79,7 +82,8 @@ static json_t *verify_json(const bench_entrant *e)
     static const char *const keys[] = {"max_error", "bound", "pass", "max_ratio", "checked", "text"};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         json_t *value = json_object_get(e->verified, keys[i]);
-        json_object_set_new(verify, keys[i], value ? json_incref(value) : json_null());
+        const bool is_none = !value || (json_is_number(value) && json_number_value(value) < 0);
+        json_object_set_new(verify, keys[i], is_none ? json_null() : json_incref(value));
     }
     json_t *guards = json_object_get(e->verified, "guards"); // of husk alone
     if (guards)
@@ -181,6 +185,16 @@ static json_t *sentinels_json(const bench_sentinels *all)
     return sentinels;
 }
 
+// What of a described kernel is worth keeping: whose it is, where, and what computes the same.
+static json_t *kernel_json(const json_t *kernel)
+{
+    static const char *const keys[] = {"name", "path", "configuration", "operation", "compares"};
+    json_t *json = kernel ? json_object() : json_null();
+    for (size_t i = 0; kernel && i < sizeof keys / sizeof *keys; i++)
+        json_object_set(json, keys[i], json_object_get(kernel, keys[i]));
+    return json;
+}
+
 json_t *bench_row_json(const bench_row *row, const bench_peaks *peaks)
 {
     const bench_entrant *e = &row->entrants[0];
@@ -201,8 +215,10 @@ json_t *bench_row_json(const bench_row *row, const bench_peaks *peaks)
     }
     bool is_timed = e->summary.n > 0;
     const char *variant = json_string_value(json_object_get(e->prepared, "variant"));
-    json_object_set_new(object, "case", json_string(row->c.canonical));
-    json_object_set_new(object, "op", text(bench_op_text(row->c.op)));
+    json_object_set_new(object, "case", json_string(bench_row_text(row)));
+    const char *op = bench_op_text(row->c.op);
+    json_object_set_new(object, "op", text(op ? op : bench_text_of(row->kernel, "name")));
+    json_object_set_new(object, "kernel", kernel_json(row->kernel));
     json_object_set_new(object, "dtype", text(husk_dtype_name(row->c.dtype)));
     json_object_set_new(object, "variant", text(variant ? variant : e->form));
     json_object_set_new(object, "configuration",
@@ -236,4 +252,22 @@ json_t *bench_row_json(const bench_row *row, const bench_peaks *peaks)
     json_object_set_new(object, "baselines", baselines_json(row));
     json_object_set_new(object, "compile", compile_json(e));
     return object;
+}
+
+bool bench_row_case(const json_t *row, bench_case *c)
+{
+    char reason[BENCH_REASON_TEXT];
+    const json_t *kernel = json_object_get(row, "kernel");
+    const char *operation = bench_text_of(kernel, "operation"), *line = bench_text_of(row, "case");
+    if (!json_is_object(kernel) || *operation)
+        return bench_case_parse(*operation ? operation : line, c, reason);
+    static const husk_dtype others[] = {HUSK_F16, HUSK_F64, HUSK_I8, HUSK_U8, HUSK_I32, HUSK_I64};
+    husk_dtype dtype = HUSK_F32;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        if (bench_has_text(row, "dtype", husk_dtype_name(others[i])))
+            dtype = others[i];
+    }
+    bench_case_describe(c, line, dtype, json_number_value(json_object_get(row, "flops")),
+                        json_number_value(json_object_get(row, "bytes")));
+    return true;
 }

@@ -273,7 +273,7 @@ static void write_bars(const json_t *rows, FILE *file)
             high = mean * 1.1 > high ? mean * 1.1 : high;
         }
     fputs("<h3>Against the baselines</h3><p class=\"r-soft\">Geometric mean of each operator's cases, on a logarithmic "
-          "scale; the line is equal speed, to its right Husk is faster.",
+          "scale; the line is equal speed, to its right what was measured is faster.",
           file);
     series = 0;
     json_object_foreach(names, name, ignored)

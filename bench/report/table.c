@@ -24,7 +24,7 @@ void bench_table_begin(bench_table *table, const bench_suite *suite)
 {
     size_t longest = 20;
     for (size_t i = 0; i < suite->count; i++) {
-        size_t length = strlen(suite->entries[i].c.canonical);
+        size_t length = strlen(bench_suite_entry_text(&suite->entries[i]));
         longest = length > longest ? length : longest;
     }
     table->with_spread = table->with_rate = table->with_peak = true;
@@ -110,6 +110,12 @@ static void print_time(const bench_table *table, const json_t *row)
         printf("  %4.0f%%", percent);
 }
 
+// A described kernel of whose results nothing is expected.
+static bool is_uncompared(const json_t *row)
+{
+    return json_is_false(json_object_get(json_object_get(row, "kernel"), "compares"));
+}
+
 void bench_table_row(const bench_table *table, const json_t *row)
 {
     const char *state = string_of(row, "state");
@@ -121,9 +127,10 @@ void bench_table_row(const bench_table *table, const json_t *row)
         printf("  %-15.15s", string_of(row, "variant"));
     bench_colour colour = is_ok ? BENCH_GOOD : !strcmp(state, "unsupported") ? BENCH_FAINT : BENCH_BAD;
     printf("  %s%-11s%s", bench_colour_on(colour),
-           !is_ok    ? state
-           : is_cold ? "right, cold"
-                     : "right",
+           !is_ok               ? state
+           : is_uncompared(row) ? "unchecked"
+           : is_cold            ? "right, cold"
+                                : "right",
            bench_colour_off());
     if (has_time) {
         print_time(table, row);
@@ -179,7 +186,8 @@ bool bench_write_csv(const char *path, const json_t *rows)
     for (size_t i = 0; i < json_array_size(rows); i++) {
         const json_t *row = json_array_get(rows, i), *all = json_object_get(row, "baselines");
         csv_text(file, string_of(row, "case"));
-        fprintf(file, ",husk,%s,%s", string_of(row, "variant"), string_of(row, "state"));
+        fprintf(file, ",%s,%s,%s", json_is_object(json_object_get(row, "kernel")) ? "kernel" : "husk",
+                string_of(row, "variant"), string_of(row, "state"));
         for (size_t k = 0; k < sizeof times / sizeof *times; k++)
             csv_number(file, number_of(json_object_get(row, "time"), times[k]));
         csv_number(file, number_of(row, "gflops"));

@@ -97,7 +97,7 @@ static void print_cases(const bench_dry_run *dry)
         char times[32] = "";
         if (entry->count > 1)
             snprintf(times, sizeof times, " * %" PRId64, entry->count);
-        bench_print(6, "  %s%s\n", entry->c.canonical, times);
+        bench_print(6, "  %s%s\n", bench_suite_entry_text(entry), times);
     }
 }
 

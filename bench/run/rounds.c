@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "cases/ops.h"
-#include "cases/parse.h"
+#include "common/json.h"
 #include "common/text.h"
 #include "measure/cold.h"
 #include "measure/plausible.h"
@@ -81,7 +81,12 @@ static bool has_variant(const bench_case *c, const char *variant)
 static void add_entrants(bench_run *r, bench_row *row)
 {
     const char *variant = row->asked;
-    bench_row_add(row, &r->runners[0], variant);
+    const size_t first = row->kernel ? 1 : 0;
+    bench_row_add(row, &r->runners[first], variant)->kernel = row->kernel;
+    if (row->kernel && row->c.op == BENCH_OP_DESCRIBED) // nobody else computes it
+        return;
+    if (row->kernel)
+        bench_row_add(row, &r->runners[0], NULL);
     if (variant[0] && !has_variant(&row->c, variant)) {
         row->entrants[0].state = BENCH_STATE_SKIPPED;
         snprintf(row->entrants[0].reason, sizeof row->entrants[0].reason, "%s has no variant %s",
@@ -89,7 +94,7 @@ static void add_entrants(bench_run *r, bench_row *row)
         return;
     }
     // One that could not be started again has lost its rows: it is not that it lacks the operator.
-    for (size_t i = 1; i < r->runner_count; i++) {
+    for (size_t i = first + 1; i < r->runner_count; i++) {
         if (r->runners[i].is_usable || r->runners[i].restarts)
             bench_row_add_forms(row, &r->runners[i], r->options->max_time);
     }
@@ -193,7 +198,7 @@ static void show_progress(const bench_run *r, size_t index, const bench_row *row
         snprintf(round, sizeof round, "round %lld of %lld, ", (long long)r->round + 1, (long long)r->options->rounds);
     bench_time_left(left, bench_run_elapsed(r) - r->rows_began, done, all);
     bench_progress_show("[%s%zu/%zu, %.0f%s s%s] %s", round, index + 1, r->row_count, bench_run_elapsed(r), limit, left,
-                        row->c.canonical);
+                        bench_row_text(row));
 }
 
 // What is under way, for the line of progress while a reply is waited for.
@@ -205,7 +210,7 @@ static void show_waiting(const char *at, double seconds)
 {
     if (watched && watched_row && seconds >= 2)
         bench_progress_show("[%zu/%zu, %.0f s] %s: %s, %.0f s", watched_index + 1, watched->row_count,
-                            bench_run_elapsed(watched), watched_row->c.canonical, at, seconds);
+                            bench_run_elapsed(watched), bench_row_text(watched_row), at, seconds);
 }
 
 // Rows of which not every round has been measured are in the file, too: what was measured is kept.
@@ -226,7 +231,7 @@ static void print_begun(const bench_run *r)
     bench_progress_clear();
     for (size_t i = 0; i < r->row_count; i++) {
         const bench_row *row = &r->rows[i];
-        const json_t *json = bench_results_find(&r->results, row->c.canonical, row->asked);
+        const json_t *json = bench_results_find(&r->results, bench_row_text(row), row->asked);
         if (json && row->rounds && row->rounds < r->options->rounds)
             bench_table_row(&r->table, json);
     }
@@ -296,8 +301,13 @@ static void write_reproducer(const bench_run *r, bench_row *row)
 {
     char *text = row->reproducer;
     const size_t size = sizeof row->reproducer;
-    snprintf(text, size, "clbench run %s", row->c.canonical);
     char word[4 * 256];
+    snprintf(text, size, "clbench run ");
+    if (row->kernel) {
+        bench_shell_word(bench_text_of(row->kernel, "path"), word, sizeof word);
+        bench_append(text, size, "--kernels %s ", word);
+    }
+    bench_append(text, size, "%s", bench_row_text(row));
     if (row->asked[0])
         bench_append(text, size, " --variant %s", row->asked);
     if (r->options->cold)
@@ -313,13 +323,14 @@ static void write_reproducer(const bench_run *r, bench_row *row)
 // A row is made unless a document that is resumed has it whole.
 static void make_row(bench_run *r, const bench_suite_entry *entry, const char *variant)
 {
-    const json_t *before = bench_results_find(&r->results, entry->c.canonical, variant);
+    const json_t *before = bench_results_find(&r->results, bench_suite_entry_text(entry), variant);
     if (before && bench_resume_is_whole(before, r->options->rounds)) {
         r->kept++;
         return;
     }
     bench_row *row = &r->rows[r->row_count++];
     row->c = entry->c;
+    row->kernel = entry->kernel;
     row->count = entry->count;
     snprintf(row->asked, sizeof row->asked, "%s", variant ? variant : "");
     write_reproducer(r, row);
@@ -374,9 +385,7 @@ void bench_settle_peaks(bench_run *r)
         if (!json_is_number(json_object_get(row, "percent_of_peak")) || !(median > 0))
             continue;
         bench_case c;
-        char reason[BENCH_REASON_TEXT];
-        const char *line = json_string_value(json_object_get(row, "case"));
-        if (!line || !bench_case_parse(line, &c, reason))
+        if (!bench_row_case(row, &c))
             continue;
         bool by_memory = false;
         double percent = bench_percent_of_peak(&c, json_string_value(json_object_get(row, "variant")),

@@ -25,10 +25,12 @@
 #include "report/summary.h"
 #include "run/baseline_choice.h"
 #include "run/runners.h"
+#include "run/described.h"
 #include "run/dry_run.h"
 #include "run/overhead.h"
 #include "run/rounds.h"
 #include "run/select.h"
+#include "worker/kernel_runner.h"
 #include "worker/measure_peaks.h"
 
 #define STANDARD_BUDGET 60.0
@@ -44,11 +46,18 @@ static int cpu_threads(const bench_run *r)
     return is_cpu && units > 0 ? (int)units : bench_host_cores();
 }
 
+// One that runs kernels of the user's own, who has a process beside Husk's, and rivals where any compute the same.
 static void start_baselines(bench_run *r)
 {
     int threads = cpu_threads(r);
     json_t *device = json_object_get(r->runners[0].hello, "device");
-    for (size_t i = 1; bench_runner_get(i) && r->runner_count < BENCH_MAX_RUNNERS; i++) {
+    if (r->options->kernel_count) {
+        bench_runner_process *c = &r->runners[r->runner_count++];
+        bench_runner_process_start(c, bench_runner_kernel.name, r->preference, threads, NULL);
+        bench_runner_process_expect(c, device);
+    }
+    const bool has_rivals = !r->options->kernel_count || bench_described_has_operator(&r->suite);
+    for (size_t i = 1; has_rivals && bench_runner_get(i) && r->runner_count < BENCH_MAX_RUNNERS; i++) {
         const char *name = bench_runner_get(i)->name;
         if (!bench_baseline_is_wanted(r->options, name))
             continue;
@@ -60,9 +69,15 @@ static void start_baselines(bench_run *r)
         bench_runner_process_await(&r->runners[i], r->options->max_time);
 }
 
+// Of the runners: Husk's own place is the first one, that of described kernels the second.
+static size_t first_rival(const bench_run *r)
+{
+    return r->options->kernel_count ? 2 : 1;
+}
+
 static void print_baselines(const bench_run *r)
 {
-    for (size_t i = 1; i < r->runner_count; i++) {
+    for (size_t i = first_rival(r); i < r->runner_count; i++) {
         const bench_runner_process *c = &r->runners[i];
         if (c->is_usable)
             bench_print(2, "baseline %s: %s\n", c->name, c->version);
@@ -144,7 +159,7 @@ static json_t *place_of(const bench_run *r)
 static void measure_startup(bench_run *r)
 {
     const bench_options *o = r->options;
-    bool is_suite_run = o->command == BENCH_COMMAND_RUN && !o->cases[0] && !o->quick;
+    bool is_suite_run = o->command == BENCH_COMMAND_RUN && !o->cases[0] && !o->kernel_count && !o->quick;
     if (bench_interrupted || o->no_startup || !(o->startup || is_suite_run) || json_object_get(place_of(r), "startup"))
         return;
     const bench_startup_options new_process = bench_run_startup(r);
@@ -176,7 +191,7 @@ static void measure_overhead(bench_run *r)
 {
     const bench_options *o = r->options;
     char reason[BENCH_REASON_TEXT] = "";
-    bool is_suite_run = o->command == BENCH_COMMAND_RUN && !o->cases[0] && !o->quick;
+    bool is_suite_run = o->command == BENCH_COMMAND_RUN && !o->cases[0] && !o->kernel_count && !o->quick;
     if (bench_interrupted || o->no_startup || !(o->startup || is_suite_run) ||
         json_object_get(place_of(r), "overhead") || !bench_runner_process_revive(&r->runners[0]))
         return;
@@ -190,7 +205,9 @@ static void measure_overhead(bench_run *r)
 static void begin_table(bench_run *r)
 {
     r->table.rival_count = 0;
-    for (size_t i = 1; i < r->runner_count && r->table.rival_count < BENCH_MAX_RIVALS; i++) {
+    if (r->options->kernel_count && bench_described_has_operator(&r->suite))
+        r->table.rivals[r->table.rival_count++] = r->runners[0].name;
+    for (size_t i = first_rival(r); i < r->runner_count && r->table.rival_count < BENCH_MAX_RIVALS; i++) {
         if (r->runners[i].is_usable)
             r->table.rivals[r->table.rival_count++] = r->runners[i].name;
     }
@@ -219,6 +236,11 @@ static void ask_kernels(bench_run *r)
     bench_process_call(&r->runners[0].process, json_pack("{s:s}", "do", "kernels"), r->options->max_time, &reply,
                        reason);
     snprintf(r->kernels, sizeof r->kernels, "%s", bench_text_of(reply, "kernels"));
+    char own[20];
+    if (r->options->kernel_count)
+        bench_described_digest(r->options, own);
+    if (r->options->kernel_count && r->kernels[0])
+        bench_append(r->kernels, sizeof r->kernels, "-%s", own);
     json_decref(reply);
 }
 
@@ -245,7 +267,7 @@ static int open_device(bench_run *r)
 
 static bool has_same_baselines(const bench_run *r, char reason[BENCH_REASON_TEXT])
 {
-    for (size_t i = 1; i < r->runner_count; i++) {
+    for (size_t i = first_rival(r); i < r->runner_count; i++) {
         const bench_runner_process *c = &r->runners[i];
         if (c->is_usable && !bench_resume_same_baseline(r->results.root, r->device, c->name, c->version, reason))
             return false;
@@ -381,8 +403,9 @@ static int check(bench_run *r)
 {
     char reason[BENCH_REASON_TEXT];
     const bench_options *o = r->options;
-    if (!bench_select_cases(o, "standard", &r->suite, reason) || !bench_baselines_check(o, reason) ||
-        !bench_check_variant(o->variant, &r->suite, reason)) {
+    const bool is_selected = o->kernel_count ? bench_described_suite(o, &r->suite, reason)
+                                             : bench_select_cases(o, "standard", &r->suite, reason);
+    if (!is_selected || !bench_baselines_check(o, reason) || !bench_check_variant(o->variant, &r->suite, reason)) {
         fprintf(stderr, "clbench: %s\n", reason);
         return BENCH_EXIT_USAGE;
     }
@@ -460,7 +483,8 @@ static int begin(bench_run *r, bench_options *options)
         bench_expand_devices(options);
     }
     if (!bench_results_claim(&r->results, options->json_path, reason) || // and read when nobody else writes it
-        (options->resume_path && !bench_resume_load(options, &r->suite, &document, reason))) {
+        (options->resume_path && !bench_resume_load(options, &r->suite, &document, reason)) ||
+        (document && options->kernel_count && !bench_described_suite(options, &r->suite, reason))) {
         fprintf(stderr, "clbench: %s\n", reason);
         return BENCH_EXIT_USAGE;
     }
@@ -539,7 +563,7 @@ int bench_command_run(const bench_options *given)
     int code = begin(&r, options);
     if (code != BENCH_EXIT_OK || options->list || options->dry_run) {
         for (size_t i = 0; code == BENCH_EXIT_OK && options->list && i < r.suite.count; i++)
-            puts(r.suite.entries[i].c.canonical);
+            puts(bench_suite_entry_text(&r.suite.entries[i]));
         if (code == BENCH_EXIT_OK && !options->list)
             code = dry_run(options, &r.suite);
         bench_results_free(&r.results);

@@ -61,8 +61,11 @@ static bool parse_access(bench_scan *scan, bench_buffer *buffer, bool may_be_scr
         return false;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         if (!strcmp(words[i].word, name)) {
+            const int behind = scan->word.column;
             buffer->access = words[i].access;
-            return true;
+            buffer->is_restored = bench_scan_take(scan, "restored");
+            return !buffer->is_restored || buffer->access == BENCH_ACCESS_INOUT ||
+                   bench_scan_fail(scan, behind, "only what is inout can be restored");
         }
     }
     buffer->access = BENCH_ACCESS_SCRATCH;

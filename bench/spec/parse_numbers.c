@@ -90,9 +90,8 @@ bool bench_parse_configs(bench_scan *scan, bench_spec *spec)
 }
 
 // The points of one line: every combination, the last name's values first.
-static bool add_points(bench_scan *scan, bench_spec *spec, const list *lists)
+static bool add_points(bench_scan *scan, bench_sizes *sizes, const list *lists)
 {
-    bench_sizes *sizes = &spec->sizes;
     double points = 1;
     for (int i = 0; i < sizes->names; i++)
         points *= lists[i].count;
@@ -135,7 +134,7 @@ static int size_of(bench_scan *scan, bench_spec *spec, bool is_first)
     return scan->has_failed ? -1 : sizes->names++;
 }
 
-bool bench_parse_sizes(bench_scan *scan, bench_spec *spec)
+static bool parse_points(bench_scan *scan, bench_spec *spec, bench_sizes *to)
 {
     list lists[BENCH_MOST_SIZES] = {{0}};
     const bool is_first = spec->sizes.count == 0;
@@ -152,9 +151,23 @@ bool bench_parse_sizes(bench_scan *scan, bench_spec *spec)
         if (!lists[i].count)
             bench_scan_fail(scan, 1, "the line lacks %s", spec->symbols.items[spec->sizes.symbols[i]].name);
     }
+    to->names = spec->sizes.names;
     if (!scan->has_failed)
-        add_points(scan, spec, lists);
+        add_points(scan, to, lists);
     for (int i = 0; i < BENCH_MOST_SIZES; i++)
         free(lists[i].values);
     return !scan->has_failed;
+}
+
+bool bench_parse_sizes(bench_scan *scan, bench_spec *spec)
+{
+    return parse_points(scan, spec, &spec->sizes);
+}
+
+bool bench_parse_measured(bench_scan *scan, bench_spec *spec)
+{
+    if (!spec->sizes.count)
+        return bench_scan_fail(scan, 1, "`measure` is of sizes, which a line `size` before it names");
+    memcpy(spec->measured.symbols, spec->sizes.symbols, sizeof spec->measured.symbols);
+    return parse_points(scan, spec, &spec->measured);
 }

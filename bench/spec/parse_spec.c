@@ -235,21 +235,14 @@ static const struct {
     bool (*parse)(bench_scan *scan, bench_spec *spec);
     where where;
 } lines[] = {
-    {"config", bench_parse_configs, ANYWHERE},
-    {"where", parse_rule, ANYWHERE},
-    {"define", parse_macro_line, ANYWHERE},
-    {"let", parse_let_line, ANYWHERE},
-    {"size", bench_parse_sizes, ANYWHERE},
-    {"arg", bench_parse_arguments, OF_KERNELS},
-    {"buffer", parse_buffer_line, OF_PIPELINES},
-    {"local", parse_local_line, OF_KERNELS},
-    {"global", parse_global_line, OF_KERNELS},
-    {"groups", parse_groups_line, OF_KERNELS},
-    {"step", parse_step, OF_PIPELINES},
-    {"expect", bench_parse_expectation, ANYWHERE},
-    {"flops", parse_flops_line, ANYWHERE},
-    {"bytes", parse_bytes_line, ANYWHERE},
-    {"limit", parse_limit, ANYWHERE},
+    {"config", bench_parse_configs, ANYWHERE},     {"where", parse_rule, ANYWHERE},
+    {"define", parse_macro_line, ANYWHERE},        {"let", parse_let_line, ANYWHERE},
+    {"size", bench_parse_sizes, ANYWHERE},         {"measure", bench_parse_measured, ANYWHERE},
+    {"arg", bench_parse_arguments, OF_KERNELS},    {"buffer", parse_buffer_line, OF_PIPELINES},
+    {"local", parse_local_line, OF_KERNELS},       {"global", parse_global_line, OF_KERNELS},
+    {"groups", parse_groups_line, OF_KERNELS},     {"step", parse_step, OF_PIPELINES},
+    {"expect", bench_parse_expectation, ANYWHERE}, {"flops", parse_flops_line, ANYWHERE},
+    {"bytes", parse_bytes_line, ANYWHERE},         {"limit", parse_limit, ANYWHERE},
 };
 
 bool bench_parse_line(bench_scan *scan, bench_spec *spec)

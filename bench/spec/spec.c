@@ -52,6 +52,7 @@ void bench_spec_free(bench_spec *spec)
     for (int i = 0; i < spec->define_count; i++)
         bench_expression_free(&spec->defines[i].value);
     free(spec->sizes.values);
+    free(spec->measured.values);
     for (int i = 0; i < spec->buffer_count; i++) {
         bench_expression_free(&spec->buffers[i].count);
         bench_expression_free(&spec->buffers[i].generator.formula);

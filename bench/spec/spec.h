@@ -81,6 +81,7 @@ typedef struct bench_buffer {
     int symbol;
     bool is_constant; /* __constant */
     bench_access access;
+    bool is_restored; /* INOUT: put back before every timed run */
     bench_element element;
     bench_expression count;
     bench_generator generator;
@@ -187,6 +188,7 @@ typedef struct bench_spec {
     bench_define defines[BENCH_MOST_DEFINES];
     int define_count;
     bench_sizes sizes;
+    bench_sizes measured; /* the points of `measure`: of the same names; none: count 0 */
     bench_buffer buffers[BENCH_MOST_BUFFERS];
     int buffer_count;
     bench_step steps[BENCH_MOST_STEPS];

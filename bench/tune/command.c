@@ -18,6 +18,7 @@
 #include "run/dry_run.h"
 #include "run/select.h"
 #include "tune/database.h"
+#include "tune/kernels.h"
 #include "tune/race.h"
 #include "tune/show.h"
 
@@ -453,6 +454,8 @@ int bench_command_tune(const bench_options *options)
     bench_suite suite;
     char reason[BENCH_REASON_TEXT];
     int code = BENCH_EXIT_OK;
+    if (options->kernel_count)
+        return bench_tune_kernels(options);
     if (!bench_select_cases(options, "standard", &suite, reason)) {
         fprintf(stderr, "clbench: %s\n", reason);
         return BENCH_EXIT_USAGE;

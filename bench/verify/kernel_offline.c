@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/compiler_log.h"
 #include "common/embedded.h"
 #include "spec/point.h"
 #include "system/input.h"
@@ -125,7 +126,7 @@ static bool write_programs(compilation *c, char reason[BENCH_REASON_TEXT])
             if (!bench_kernel_choice_has(o->choice, spec) || spec->form != BENCH_FROM_SOURCE)
                 continue;
             is_written = bench_kernel_configs(o->choice, spec, &configs, reason) &&
-                         bench_kernel_sizes(o->choice, spec, &sizes, reason);
+                         bench_kernel_sizes(o->choice, spec, &spec->sizes, &sizes, reason);
             for (int64_t k = 0; k < configs.count && is_written; k++)
                 is_written =
                     write_config(c, &o->descriptions[d], spec, configs.values + k * configs.width, &sizes, reason);

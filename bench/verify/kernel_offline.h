@@ -7,7 +7,7 @@
 #ifndef BENCH_VERIFY_KERNEL_OFFLINE_H
 #define BENCH_VERIFY_KERNEL_OFFLINE_H
 
-#include "verify/kernel_points.h"
+#include "spec/choice.h"
 #include "verify/kernel_row.h"
 
 typedef struct bench_kernel_offline {

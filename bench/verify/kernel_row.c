@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/compiler_log.h"
 #include "common/json.h"
 #include "system/interrupt.h"
 #include "system/terminal.h"

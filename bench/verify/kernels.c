@@ -19,7 +19,7 @@
 #include "verify/kernel_devices.h"
 #include "verify/kernel_fuzz.h"
 #include "verify/kernel_offline.h"
-#include "verify/kernel_points.h"
+#include "spec/choice.h"
 #include "verify/kernel_row.h"
 
 typedef struct verification {
@@ -96,7 +96,7 @@ static void check_spec(verification *v, const bench_description *description, in
     if (!bench_kernel_choice_has(&v->choice, spec))
         return;
     const bool has_configs = bench_kernel_configs(&v->choice, spec, &configs, reason);
-    if (has_configs && bench_kernel_sizes(&v->choice, spec, &sizes, reason)) {
+    if (has_configs && bench_kernel_sizes(&v->choice, spec, &spec->sizes, &sizes, reason)) {
         for (int64_t i = 0; i < configs.count && !bench_interrupted; i++)
             check_config(v, description, number, configs.values + i * configs.width, &sizes);
     } else {

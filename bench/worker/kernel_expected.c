@@ -11,6 +11,7 @@
 #include "cases/ops.h"
 #include "cases/parse.h"
 #include "spec/npy.h"
+#include "spec/operator_case.h"
 #include "system/dynamic_library.h"
 
 static bench_contents contents_of(const bench_kernel_job *job, int buffer)
@@ -24,33 +25,6 @@ static const char *name_of(const bench_spec *spec, int buffer)
 }
 
 // ---- by an operator ----
-
-bool bench_kernel_case(bench_point *point, const bench_expectation *expectation, char *line, size_t size,
-                       char reason[BENCH_REASON_TEXT])
-{
-    snprintf(line, size, "%s", expectation->op);
-    for (int i = 0; i < expectation->key_count; i++) {
-        const bench_operand_of *key = &expectation->keys[i];
-        if (key->buffer >= 0)
-            continue;
-        if (key->word[0]) {
-            bench_append(line, size, " %s=%s", key->key, key->word);
-        } else if (bench_expression_root(&key->value)->is_integer) {
-            int64_t value = 0;
-            if (!bench_point_integer(point, &key->value, &value, reason))
-                return false;
-            bench_append(line, size, " %s=%" PRId64, key->key, value);
-        } else {
-            double value = 0;
-            char text[40];
-            if (!bench_point_real(point, &key->value, &value, reason))
-                return false;
-            bench_format_real(value, text, sizeof text);
-            bench_append(line, size, " %s=%s", key->key, text);
-        }
-    }
-    return strlen(line) + 1 < size || bench_explain(reason, BENCH_REASON_TEXT, "the operator's case is too long");
-}
 
 static bench_element element_of(husk_dtype dtype)
 {

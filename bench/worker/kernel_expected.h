@@ -16,8 +16,4 @@
 bool bench_kernel_judge(bench_kernel_job *job, uint64_t seed, bench_judgement *judgement,
                         char reason[BENCH_REASON_TEXT]);
 
-/* The line of the operator's case that an expectation stands for, at a point. False: reason. */
-bool bench_kernel_case(bench_point *point, const bench_expectation *expectation, char *line, size_t size,
-                       char reason[BENCH_REASON_TEXT]);
-
 #endif

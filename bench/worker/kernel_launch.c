@@ -24,7 +24,7 @@ bool bench_kernel_launcher_begin(bench_kernel_launcher *launcher, husk_context *
                                         .is_guarded = is_guarded};
     launcher->programs.context = launcher->cl;
     launcher->programs.device = launcher->device;
-    launcher->queue = clCreateCommandQueue(launcher->cl, launcher->device, CL_QUEUE_PROFILING_ENABLE, &error);
+    launcher->queue = clCreateCommandQueue(launcher->cl, launcher->device, 0, &error);
     if (!launcher->queue)
         failed("clCreateCommandQueue", error, reason);
     // A simulator knows itself what was written.
@@ -350,6 +350,12 @@ static bench_answer make_buffer(bench_kernel_job *job, int number, uint64_t seed
     if (!bench_fill(job->point, launcher->description, number, seed, buffer->before, reason))
         return BENCH_ERROR;
     binding->data = buffer->before;
+    if (from->is_restored) {
+        buffer->kept = clCreateBuffer(launcher->cl, CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR, buffer->bytes,
+                                      buffer->before, &error);
+        if (!buffer->kept)
+            return failed("clCreateBuffer", error, reason);
+    }
     if (!launcher->is_guarded) {
         buffer->mem = clCreateBuffer(launcher->cl, CL_MEM_READ_WRITE, buffer->bytes, NULL, &error);
         return buffer->mem ? BENCH_OK : failed("clCreateBuffer", error, reason);
@@ -395,6 +401,8 @@ void bench_kernel_job_end(bench_kernel_job *job)
         bench_kernel_buffer *buffer = &job->buffers[i];
         if (buffer->mem)
             clReleaseMemObject(buffer->mem);
+        if (buffer->kept)
+            clReleaseMemObject(buffer->kept);
         if (buffer->block)
             husk_buffer_release(buffer->block);
         free(buffer->before);
@@ -431,20 +439,27 @@ static bench_answer enqueue(bench_kernel_job *job, const bench_kernel_step *step
     return error == CL_OUT_OF_RESOURCES ? BENCH_UNSUPPORTED : BENCH_ERROR;
 }
 
-static bench_answer finish(bench_kernel_job *job, char reason[BENCH_REASON_TEXT])
+bench_answer bench_kernel_finish(const bench_kernel_launcher *launcher, char reason[BENCH_REASON_TEXT])
 {
-    const cl_int error = clFinish(job->launcher->queue);
+    const cl_int error = clFinish(launcher->queue);
     return error == CL_SUCCESS ? BENCH_OK : failed("clFinish", error, reason);
 }
 
-bench_answer bench_kernel_run_batch(bench_kernel_job *job, int64_t count, char reason[BENCH_REASON_TEXT])
+bench_answer bench_kernel_enqueue(bench_kernel_job *job, char reason[BENCH_REASON_TEXT])
 {
+    const bench_spec *spec = job->point->spec;
     bench_answer answer = BENCH_OK;
-    for (int64_t run = 0; run < count; run++) {
-        for (int i = 0; i < job->point->spec->step_count && answer == BENCH_OK; i++)
-            answer = enqueue(job, &job->steps[i], reason);
+    for (int i = 0; i < spec->buffer_count; i++) {
+        const bench_kernel_buffer *buffer = &job->buffers[i];
+        const cl_int error = buffer->kept ? clEnqueueCopyBuffer(job->launcher->queue, buffer->kept, buffer->mem, 0, 0,
+                                                                buffer->bytes, 0, NULL, NULL)
+                                          : CL_SUCCESS;
+        if (error != CL_SUCCESS)
+            return failed("clEnqueueCopyBuffer", error, reason);
     }
-    return answer == BENCH_OK ? finish(job, reason) : answer;
+    for (int i = 0; i < spec->step_count && answer == BENCH_OK; i++)
+        answer = enqueue(job, &job->steps[i], reason);
+    return answer;
 }
 
 bench_answer bench_kernel_run(bench_kernel_job *job, int which, char reason[BENCH_REASON_TEXT])
@@ -454,7 +469,7 @@ bench_answer bench_kernel_run(bench_kernel_job *job, int which, char reason[BENC
         bench_kernel_poison_local(&job->launcher->poison, job->launcher->queue, which);
         answer = enqueue(job, &job->steps[i], reason);
     }
-    return answer == BENCH_OK ? finish(job, reason) : answer;
+    return answer == BENCH_OK ? bench_kernel_finish(job->launcher, reason) : answer;
 }
 
 bench_answer bench_kernel_read(bench_kernel_job *job, char reason[BENCH_REASON_TEXT])

@@ -11,6 +11,7 @@ typedef struct bench_kernel_buffer {
     husk_buffer *block; /* NULL: mem is a buffer of its own */
     cl_mem mem;
     size_t bytes;
+    cl_mem kept; /* what a timed run finds in it, of one that is restored; or NULL */
     void *before, *after; /* in host memory */
 } bench_kernel_buffer;
 
@@ -63,8 +64,10 @@ void bench_kernel_job_end(bench_kernel_job *job);
 bench_answer bench_kernel_reset(bench_kernel_job *job, int which, char reason[BENCH_REASON_TEXT]);
 /* Runs all steps once, each with poison in local memory (which: bench_kernel_poison_local's), and waits. */
 bench_answer bench_kernel_run(bench_kernel_job *job, int which, char reason[BENCH_REASON_TEXT]);
-/* Runs all steps count times, without poison and without waiting in between. */
-bench_answer bench_kernel_run_batch(bench_kernel_job *job, int64_t count, char reason[BENCH_REASON_TEXT]);
+/* Enqueues all steps, without poison, behind copies to what is restored. */
+bench_answer bench_kernel_enqueue(bench_kernel_job *job, char reason[BENCH_REASON_TEXT]);
+/* Waits for all that was enqueued. */
+bench_answer bench_kernel_finish(const bench_kernel_launcher *launcher, char reason[BENCH_REASON_TEXT]);
 /* Copies every buffer to its `after`. */
 bench_answer bench_kernel_read(bench_kernel_job *job, char reason[BENCH_REASON_TEXT]);
 /* What was written beside the buffers: found is "" or says it. */

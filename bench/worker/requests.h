@@ -7,6 +7,7 @@
  *     prepare  case slot form        variant, configuration, choice, executed_flops, error_factor, workspace,
  *                                    builds, cache_loads, prepare_ns, first_ns (the first run), cpu_ns;
  *                                    with run false it does not run; with guards its memory lies between guard bands
+ *                                    (the runner `kernel` has no case: worker/kernel_runner.h)
  *     run      slot                  the first run, of one that was prepared without
  *     verify   slot seed again       pass, inconclusive, max_error, bound, max_ratio, checked, text; with again also
  *                                    repeats, where a run on the output of another comes to the same bits; of husk

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * bench/worker/runner.h: one who does a case's work: husk, onednn, blas, clblast or ref.
+ * bench/worker/runner.h: one who does a case's work: husk, onednn, blas, clblast, ref, or a kernel of the user's own.
  *
  * A runner lives in a worker process of its own and is called from that process' main thread alone. It
  * uses no CPU between calls: thread pools that spin must be told to sleep when open() starts them.
@@ -57,6 +57,8 @@ typedef struct bench_details {
     bool on_device; /* runs on the OpenCL device; transfers are not in its time */
 } bench_details;
 
+struct bench_worker;
+
 typedef struct bench_runner {
     const char *name; /* as in --baseline: "onednn" */
     const char *description; /* one line: "oneDNN, the CPU library of Intel and Arm" */
@@ -68,6 +70,12 @@ typedef struct bench_runner {
     void (*version)(void *session, char *text, size_t size);
     /* The OpenCL device that it runs on, a new reference; NULL: it runs on none, or says so by itself. */
     json_t *(*device)(void *session);
+
+    /*
+     * Requests (worker/requests.h) that it serves in its own way, since what it runs is no case: then it has neither
+     * form, prepare, read nor guards. NULL, or a reply of NULL: they are served like everybody's.
+     */
+    json_t *(*serve)(struct bench_worker *worker, const char *what, json_t *request);
 
     /*
      * The ways this runner can be asked to do the case, each timed by itself when every one is wanted; the

@@ -50,6 +50,22 @@ void bench_worker_say(const char *what)
     bench_worker_send(json_pack("{s:s}", "at", what));
 }
 
+void bench_worker_put_details(const bench_worker *w, void *state, json_t *reply)
+{
+    bench_details d = {0};
+    w->runner->details(state, &d);
+    bench_worker_put_text(reply, "variant", d.variant);
+    bench_worker_put_text(reply, "configuration", d.configuration);
+    bench_worker_put_text(reply, "choice", d.choice);
+    json_object_set_new(reply, "executed_flops", json_real(d.executed_flops));
+    json_object_set_new(reply, "error_factor", json_real(d.error_factor));
+    json_object_set_new(reply, "workspace", json_integer((json_int_t)d.workspace));
+    json_object_set_new(reply, "build_ns", json_integer((json_int_t)d.build_ns));
+    json_object_set_new(reply, "builds", json_integer((json_int_t)d.builds));
+    json_object_set_new(reply, "cache_loads", json_integer((json_int_t)d.cache_loads));
+    json_object_set_new(reply, "on_device", json_boolean(d.on_device));
+}
+
 void *bench_worker_slot(bench_worker *w, json_t *request, json_t **reply)
 {
     json_int_t slot = json_integer_value(json_object_get(request, "slot"));

@@ -38,6 +38,9 @@ bool bench_worker_send(json_t *reply);
  */
 void bench_worker_say(const char *what);
 
+/* What of a prepared state's details is in the reply to `prepare`. */
+void bench_worker_put_details(const bench_worker *w, void *state, json_t *reply);
+
 /* The request's slot, prepared; NULL with a reply otherwise. */
 void *bench_worker_slot(bench_worker *w, json_t *request, json_t **reply);
 

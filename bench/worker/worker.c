@@ -71,22 +71,6 @@ static json_t *do_forms(bench_worker *w, json_t *request)
     return reply;
 }
 
-static void put_details(bench_worker *w, void *state, json_t *reply)
-{
-    bench_details d = {0};
-    w->runner->details(state, &d);
-    bench_worker_put_text(reply, "variant", d.variant);
-    bench_worker_put_text(reply, "configuration", d.configuration);
-    bench_worker_put_text(reply, "choice", d.choice);
-    json_object_set_new(reply, "executed_flops", json_real(d.executed_flops));
-    json_object_set_new(reply, "error_factor", json_real(d.error_factor));
-    json_object_set_new(reply, "workspace", json_integer((json_int_t)d.workspace));
-    json_object_set_new(reply, "build_ns", json_integer((json_int_t)d.build_ns));
-    json_object_set_new(reply, "builds", json_integer((json_int_t)d.builds));
-    json_object_set_new(reply, "cache_loads", json_integer((json_int_t)d.cache_loads));
-    json_object_set_new(reply, "on_device", json_boolean(d.on_device));
-}
-
 // Whether guards can be laid for this runner on its device.
 static bool has_guards(const bench_worker *w)
 {
@@ -129,7 +113,7 @@ static json_t *do_prepare(bench_worker *w, json_t *request)
         release_slot(w, (size_t)slot);
         return reply;
     }
-    put_details(w, w->slots[slot], reply);
+    bench_worker_put_details(w, w->slots[slot], reply);
     json_object_set_new(reply, "prepare_ns", json_integer((json_int_t)(prepared - start)));
     json_object_set_new(reply, "first_ns", json_integer((json_int_t)(ran - reset)));
     return reply;
@@ -160,6 +144,9 @@ static json_t *serve_one(bench_worker *w, const bench_worker_options *options, j
     if (!what)
         return bench_worker_answer(BENCH_ERROR, "no request");
     snprintf(w->reason, sizeof w->reason, "no reason was given");
+    json_t *own = w->runner->serve ? w->runner->serve(w, what, request) : NULL;
+    if (own)
+        return own;
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         if (!strcmp(table[i].what, what))
             return table[i].serve(w, request);

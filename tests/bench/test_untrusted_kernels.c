@@ -11,7 +11,7 @@
 #include "spec/description.h"
 #include "spec/fill.h"
 #include "spec/judge.h"
-#include "verify/kernel_log.h"
+#include "common/compiler_log.h"
 #include "worker/simulator_log.h"
 
 static bench_description description;

@@ -6,7 +6,7 @@
 
 #include "common/json.h"
 #include "fuzz.h"
-#include "verify/kernel_log.h"
+#include "common/compiler_log.h"
 #include "worker/simulator_log.h"
 
 // Lines that are no details of one above: as many findings at most, and none is missing unless there are very many.

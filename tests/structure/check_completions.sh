@@ -79,7 +79,8 @@ for command in run verify tune list devices doctor overhead compare history repo
     grep -qx -- "$command" <<< "$(offers "$command")" || fail "bash does not offer $command"
     "$clbench" "$command" --help | grep -q "^  clbench $command " ||
         fail "clbench $command --help does not say how it is used"
-    for option in $("$clbench" "$command" --help | grep -oE '^ +(-[a-zA-Z])? +--[a-z-]+' | grep -oE -- '--[a-z-]+'); do
+    for option in $("$clbench" "$command" --help | grep -oE '^ +(-[a-zA-Z])? +--[a-z0-9-]+' |
+        grep -oE -- '--[a-z0-9-]+'); do
         grep -qx -- "$option" <<< "$(offers "$command" "$option")" || fail "bash does not offer $option to $command"
         count=$((count + 1))
     done

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * bench/verify/kernel_points.h: which described kernels, parameters and sizes the command line chooses.
+ * bench/spec/choice.h: which described kernels, parameters and sizes the command line chooses.
  *
  * Words behind the files: kernels' names, and NAME=VALUE, which takes the place of a parameter's or a size's list. The
  * value need not be of the list.
  */
-#ifndef BENCH_VERIFY_KERNEL_POINTS_H
-#define BENCH_VERIFY_KERNEL_POINTS_H
+#ifndef BENCH_SPEC_CHOICE_H
+#define BENCH_SPEC_CHOICE_H
 
 #include "spec/description.h"
 
@@ -36,11 +36,14 @@ const char *bench_kernel_choice_unknown(const bench_kernel_choice *choice, const
                                         size_t count);
 bool bench_kernel_choice_has(const bench_kernel_choice *choice, const bench_spec *spec);
 
-/* The parameters' combinations and the sizes, without those that a choice makes the same. False: reason. */
+/*
+ * The parameters' combinations, and the spec's sizes or those that it measures, without those that a choice makes the
+ * same. False: reason.
+ */
 bool bench_kernel_configs(const bench_kernel_choice *choice, const bench_spec *spec, bench_kernel_points *points,
                           char reason[BENCH_REASON_TEXT]);
-bool bench_kernel_sizes(const bench_kernel_choice *choice, const bench_spec *spec, bench_kernel_points *points,
-                        char reason[BENCH_REASON_TEXT]);
+bool bench_kernel_sizes(const bench_kernel_choice *choice, const bench_spec *spec, const bench_sizes *sizes,
+                        bench_kernel_points *points, char reason[BENCH_REASON_TEXT]);
 void bench_kernel_points_free(bench_kernel_points *points);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "verify/kernel_points.h"
+#include "spec/choice.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -159,17 +159,17 @@ bool bench_kernel_configs(const bench_kernel_choice *choice, const bench_spec *s
     return true;
 }
 
-bool bench_kernel_sizes(const bench_kernel_choice *choice, const bench_spec *spec, bench_kernel_points *points,
-                        char reason[BENCH_REASON_TEXT])
+bool bench_kernel_sizes(const bench_kernel_choice *choice, const bench_spec *spec, const bench_sizes *sizes,
+                        bench_kernel_points *points, char reason[BENCH_REASON_TEXT])
 {
-    const int count = bench_spec_size_count(spec);
-    if (!begin(points, count, spec->sizes.names))
+    const int count = sizes->names ? sizes->count : 1, names = sizes->names;
+    if (!begin(points, count, names))
         return bench_explain(reason, BENCH_REASON_TEXT, "memory is short");
     for (int number = 0; number < count; number++) {
         int64_t point[BENCH_MOST_SIZES] = {0};
-        for (int i = 0; i < spec->sizes.names; i++) {
-            point[i] = bench_spec_size(spec, number)[i];
-            choose(choice, symbol_name(spec, spec->sizes.symbols[i]), &point[i]);
+        for (int i = 0; i < names; i++) {
+            point[i] = sizes->values[number * names + i];
+            choose(choice, symbol_name(spec, sizes->symbols[i]), &point[i]);
         }
         add(points, point, choice->value_count > 0);
     }
