@@ -298,6 +298,22 @@ void onednn_program_mistrust(onednn_program *program, const char *implementation
         onednn_program_check(program, dnnl_unimplemented, what);
 }
 
+static bool has_vnni(void)
+{
+    const unsigned isa = (unsigned)dnnl.get_effective_cpu_isa(), narrow = dnnl_cpu_isa_avx2_vnni,
+                   wide = dnnl_cpu_isa_avx512_core_vnni;
+    return (isa & narrow) == narrow || (isa & wide) == wide;
+}
+
+void onednn_program_refuse_inexact(onednn_program *program, const char *what)
+{
+    static const char *const inexact[] = {"gemm:jit", "gemm_s8", "jit_uni_int8", "jit_uni_x8s8s32"};
+    for (size_t i = 0; i < sizeof inexact / sizeof *inexact; i++) {
+        if (onednn_program_ok(program) && !has_vnni() && strstr(program->name, inexact[i]))
+            onednn_program_check(program, dnnl_unimplemented, what);
+    }
+}
+
 const onednn_md *onednn_program_query(onednn_program *program, dnnl_primitive_desc_t pd, dnnl_query_t what, int index)
 {
     if (!onednn_program_ok(program))

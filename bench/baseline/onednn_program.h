@@ -95,6 +95,11 @@ void onednn_program_pd(onednn_program *program, dnnl_status_t made, dnnl_primiti
  * 3.`fixed` (0: no version is known to be right): there it computes something else. `what` is said.
  */
 void onednn_program_mistrust(onednn_program *program, const char *implementation, int fixed, const char *what);
+/*
+ * Refuse a product of bytes that was just made, where a CPU without VNNI adds pairs of products in 16 bits: these
+ * saturate, or weights are halved first, which loses a bit (oneDNN, "Nuances of int8 computations"). `what` is said.
+ */
+void onednn_program_refuse_inexact(onednn_program *program, const char *what);
 const onednn_md *onednn_program_query(onednn_program *program, dnnl_primitive_desc_t pd, dnnl_query_t what, int index);
 /* Execute pd's primitive in this stage, with these arguments; those with NULL memory are left out. */
 void onednn_program_step(onednn_program *program, onednn_stage stage, dnnl_primitive_desc_t pd, int count,

@@ -148,6 +148,17 @@ bool bench_judge_integer(bench_judgement *judgement, const char *name, int64_t e
     return is_right;
 }
 
+// The first wrong element is said: where it holds the poison that was there before the run, that is what it lacks.
+static void tell_unwritten(const bench_buffer *buffer, const bench_contents *contents, int64_t at, const char *name,
+                           bench_judgement *judgement)
+{
+    const size_t bytes = bench_element_bytes(buffer->element), from = (size_t)at * bytes;
+    if (judgement->wrong == 1 && buffer->generator.filling == BENCH_FILL_POISON &&
+        !memcmp((const char *)contents->before + from, (const char *)contents->after + from, bytes))
+        snprintf(judgement->text, sizeof judgement->text,
+                 "%.200s was not written: it holds what it held before the run", name);
+}
+
 // ---- formulas ----
 
 typedef struct judging {
@@ -171,6 +182,7 @@ typedef struct judging {
 static void give_up(judging *j, const char *reason)
 {
     j->judgement->is_right = false;
+    j->judgement->is_mistake = true;
     j->judgement->wrong = j->judgement->wrong ? j->judgement->wrong : 1;
     snprintf(j->judgement->text, sizeof j->judgement->text, "%s", reason);
 }
@@ -212,10 +224,14 @@ static int64_t position_of(judging *j)
     return -1;
 }
 
+static const bench_buffer *buffer_of(const judging *j)
+{
+    return &j->point->spec->buffers[j->expectation->buffer];
+}
+
 static void name_element(const judging *j, int64_t at, char *text, size_t size)
 {
-    snprintf(text, size, "%s[%" PRId64 "]",
-             j->point->spec->symbols.items[j->point->spec->buffers[j->expectation->buffer].symbol].name, at);
+    snprintf(text, size, "%s[%" PRId64 "]", j->point->spec->symbols.items[buffer_of(j)->symbol].name, at);
 }
 
 // Of whole numbers: those between have no meaning, and larger ones than these are anything.
@@ -247,8 +263,9 @@ static bool judge_whole(judging *j, int64_t at)
         give_up(j, reason);
         return false;
     }
-    bench_judge_integer(j->judgement, name, expected, most_off(j->expectation, expected),
-                        bench_element_integer(j->element, j->contents->after, at));
+    if (!bench_judge_integer(j->judgement, name, expected, most_off(j->expectation, expected),
+                             bench_element_integer(j->element, j->contents->after, at)))
+        tell_unwritten(buffer_of(j), j->contents, at, name, j->judgement);
     j->sure++;
     return true;
 }
@@ -270,7 +287,8 @@ static bool judge_one(judging *j, int64_t at)
     if (isinf(actual) && isfinite(expected) && fabs(expected) + bound > largest && (actual > 0) == (expected > 0))
         expected = actual;
     name_element(j, at, name, sizeof name);
-    bench_judge_real(j->judgement, name, expected, bound, actual);
+    if (!bench_judge_real(j->judgement, name, expected, bound, actual))
+        tell_unwritten(buffer_of(j), j->contents, at, name, j->judgement);
     j->has_nan = j->has_nan || isnan(expected);
     if (bound > 0 && !(fabs(expected) > bound))
         j->vague++;
@@ -525,16 +543,20 @@ void bench_judge_array(bench_point *point, const bench_expectation *expectation,
     judgement->of += count;
     for (int64_t i = 0; i < count; i++) {
         char name[120];
+        bool is_right;
         snprintf(name, sizeof name, "%s[%" PRId64 "]", point->spec->symbols.items[buffer->symbol].name, i);
         if (bench_element_is_real(buffer->element)) {
             const double value = bench_element_load(buffer->element, expected, i);
-            bench_judge_real(judgement, name, value, bench_tolerance_of(expectation, buffer->element, value, 0),
-                             bench_element_load(buffer->element, contents->after, i));
+            is_right =
+                bench_judge_real(judgement, name, value, bench_tolerance_of(expectation, buffer->element, value, 0),
+                                 bench_element_load(buffer->element, contents->after, i));
         } else {
             const int64_t value = bench_element_integer(buffer->element, expected, i);
-            bench_judge_integer(judgement, name, value, most_off(expectation, value),
-                                bench_element_integer(buffer->element, contents->after, i));
+            is_right = bench_judge_integer(judgement, name, value, most_off(expectation, value),
+                                           bench_element_integer(buffer->element, contents->after, i));
         }
+        if (!is_right)
+            tell_unwritten(buffer, contents, i, name, judgement);
     }
 }
 

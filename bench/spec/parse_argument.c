@@ -95,6 +95,11 @@ int bench_parse_buffer(bench_scan *scan, bench_spec *spec, const char *name, int
     const bool is_filled = bench_scan_take(scan, "=");
     if (is_filled && !bench_parse_generator(scan, spec, place, &place->generator))
         return -1;
+    if (is_filled && place->access == BENCH_ACCESS_OUT && !scan->has_failed)
+        bench_scan_fail(scan, column,
+                        "%s is an output, which holds NaN or a pattern before the run: leave out what it holds, or say "
+                        "inout if the kernel reads it",
+                        name);
     const bool needs = place->access == BENCH_ACCESS_IN || place->access == BENCH_ACCESS_INOUT;
     if (needs && !is_filled)
         bench_scan_fail(scan, scan->word.column, "what %s holds is not said: write = uniform(-1, 1) or the like", name);

@@ -12,6 +12,8 @@
 #include "system/timer.h"
 #include "verify/kernel_log.h"
 
+#define MOST_ALIKE 3 // results that are wrong in the same way; of errors one is enough
+
 void bench_kernel_tally_add(bench_kernel_tally *to, const bench_kernel_tally *from)
 {
     to->right += from->right;
@@ -106,6 +108,25 @@ typedef struct outcome {
     char by[80];
 } outcome;
 
+// Whether the same, but for its numbers and how many elements are wrong, has been said of sizes before, often enough to
+// be known.
+static bool is_known(bench_kernel_row *r, const outcome *o)
+{
+    char shape[BENCH_REASON_TEXT];
+    size_t length = 0;
+    for (const char *at = o->reason; *at && *at != ';'; at++) {
+        if (!strchr("0123456789.+-e", *at))
+            shape[length++] = *at;
+    }
+    shape[length] = '\0';
+    const bool is_same = !strcmp(shape, r->said);
+    snprintf(r->said, sizeof r->said, "%s", shape);
+    r->alike = is_same ? r->alike + 1 : 1;
+    const bool is_often = r->alike > (!strcmp(o->verdict, "error") ? 1 : MOST_ALIKE);
+    r->unsaid += is_often;
+    return is_often;
+}
+
 static void say(const bench_kernel_row *r, const int64_t *size, const outcome *o)
 {
     char point[BENCH_POINT_TEXT], command[2 * BENCH_REASON_TEXT], path[2 * BENCH_PATH_TEXT];
@@ -170,7 +191,7 @@ static void finish(bench_kernel_row *r, const int64_t *size, const outcome *o)
     if (!strcmp(o->verdict, "refused") && !r->refused[0])
         snprintf(r->refused, sizeof r->refused, "%s", o->reason);
     const bool is_bad = !strcmp(o->verdict, "wrong") || !strcmp(o->verdict, "error") || !strcmp(o->verdict, "timeout");
-    if (is_bad && !bench_interrupted)
+    if (is_bad && !bench_interrupted && !is_known(r, o))
         say(r, size, o);
 }
 
@@ -331,6 +352,8 @@ void bench_kernel_row_print(const bench_kernel_row *r)
     if (r->drawn)
         printf(", %" PRId64 " drawn", r->drawn);
     putchar('\n');
+    if (r->unsaid)
+        bench_print(4, "    %" PRId64 " of these like those above: --json and --junit have all\n", r->unsaid);
     if (r->refused[0])
         bench_print(4, "    refused: %s\n", r->refused);
     fflush(stdout);

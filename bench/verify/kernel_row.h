@@ -43,6 +43,9 @@ typedef struct bench_kernel_row {
     char by[80];
     char refused[BENCH_REASON_TEXT]; /* why, the first time */
     int64_t drawn; /* sizes that were drawn, and tried */
+    char said[BENCH_REASON_TEXT]; /* what was said last, without its numbers */
+    int alike;                    /* how often it was */
+    int64_t unsaid;               /* how often it was not, since it had been said often enough */
 } bench_kernel_row;
 
 /* Whether it compiles, which is said where it does not; what `where` excludes at these sizes does. */

@@ -88,6 +88,10 @@ bench_answer bench_kernel_check_last(bench_kernel_job *job, uint64_t seed, bool 
         answer = bench_kernel_guards(job, found, reason);
     if (answer == BENCH_OK && with_results && !bench_kernel_judge(job, seed, judgement, reason))
         answer = BENCH_ERROR;
+    if (answer == BENCH_OK && judgement->is_mistake) {
+        bench_explain(reason, BENCH_REASON_TEXT, "%s", judgement->text);
+        answer = BENCH_ERROR;
+    }
     // It is said beside what else is wrong, which may be its consequence.
     if (answer == BENCH_OK && found[0]) {
         char text[BENCH_REASON_TEXT];

@@ -66,8 +66,9 @@ void husk_runtime_quirk(const __global float *x_base, long x_offset, __global fl
 #define CONCAT(a, b) CONCAT_(a, b)
 typedef CONCAT(float, VW) vf;
 
-// Two functions of the library beside one multiplication, as a product's inner loop has them. y[2] becomes the product
-// of y[0] and y[1], which is 0 where denormal numbers are flushed. n vectors are read, and the next one is written.
+// Four functions of the library beside one multiplication, to tell calls of them from all else. y[2] becomes the
+// product of y[0] and y[1], which is 0 where denormal numbers are flushed. n vectors are read, and the next one is
+// written.
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
 void husk_runtime_quirk(__global float *y_base, long y_offset, int n, int rounds)
 {
@@ -77,7 +78,7 @@ void husk_runtime_quirk(__global float *y_base, long y_offset, int n, int rounds
     for (int round = 0; round < rounds; ++round)
         for (int i = 0; i < n; ++i) {
             sum += CONCAT(vload, VW)(i, y) * (vf)(y[i]);
-            least = min(least, sum);
+            least = min(least, max(sum, clamp(least, (vf)(-1.0f), (vf)(1.0f))));
         }
     y[2] = small;
     CONCAT(vstore, VW)(sum + least, n, y);

@@ -5,6 +5,7 @@
 #
 #   debian12   PoCL 3.1          debian13   PoCL 6.0          sid   whatever PoCL is newest there
 #   rusticl    Mesa's OpenCL on llvmpipe, in Debian 13
+#   workflow   Debian 12, in which COMMAND itself is run: tests/kernels/workflow.sh
 #
 # Inside, the repository lies under its own path, read-only; its build folder is the platform's. What is missing there
 # is installed there, by ./run itself. Mounts and processes, debootstrap's as well, are in namespaces that end with this
@@ -29,7 +30,7 @@ cannot() {
 }
 
 case "$platform" in
-debian12) suite=bookworm packages="" ;;
+debian12 | workflow) suite=bookworm packages="" ;;
 debian13) suite=trixie packages="" ;;
 sid) suite=sid packages="" ;;
 rusticl) suite=trixie packages=mesa-opencl-icd ;;
@@ -182,7 +183,8 @@ add_packages
 failed=$home/build/release/Testing/Temporary/LastTestsFailed.log
 rm -f "$failed"
 status=0
-within "$root/run" "$@" || status=$?
+[ "$platform" = workflow ] || set -- "$root/run" "$@"
+within "$@" || status=$?
 # sid moves. Where no test has failed that counts as a wrong result, the others are told, and are no failure.
 if [ "$platform" = sid ] && [ "$status" -ne 0 ] && [ -s "$failed" ] && "$here/results.sh" "$failed" >&2; then
     status=0

@@ -3,10 +3,12 @@
 // What compilers get wrong: a probe says yes where the kernel computes what a wrong compiler would make of it, and no
 // where it computes what is right; and what programs are built with depends on the answer.
 #include <dirent.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <husk/husk.h>
@@ -268,6 +270,37 @@ START_TEST(other_processes_are_no_cost_of_flushing)
 }
 END_TEST
 
+// Four busy processes a processor: what is answered is what is answered on an idle machine.
+START_TEST(a_busy_machine_changes_no_answer)
+{
+    enum { MOST = 64 };
+    pid_t busy[MOST];
+    if (!is_cpu() || flushes_anyway() || is_deaf())
+        return;
+    const long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    const int count = processors < MOST / 4 ? (int)(4 * processors) : MOST;
+    const bool is_slow = husk_context_has_quirk(test_context(), HUSK_QUIRK_FLUSH);
+    for (int i = 0; i < count; i++) {
+        busy[i] = fork();
+        if (busy[i] == 0) {
+            execl("/bin/sh", "sh", "-c", "while :; do :; done", (char *)NULL);
+            _exit(1);
+        }
+    }
+    int found = 0, answered = 0;
+    for (int i = 0; i < 4; i++) {
+        found += is_found(HUSK_QUIRK_FLUSH, "round < rounds", "round < (small == 0.0f ? 3 : 1) * rounds");
+        answered += is_found(HUSK_QUIRK_FLUSH, "y[2] = small;", "y[2] = 1.0f * small;");
+    }
+    for (int i = 0; i < count; i++) {
+        kill(busy[i], SIGKILL);
+        waitpid(busy[i], NULL, 0);
+    }
+    ck_assert_int_eq(found, 4);
+    ck_assert_int_eq(answered, is_slow ? 4 : 0);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("quirks");
@@ -276,6 +309,7 @@ int main(void)
     tcase_add_test(tests, flushing_that_costs_time_is_found);
     tcase_add_test(tests, a_machine_that_changes_its_speed_is_no_cost_of_flushing);
     tcase_add_test(tests, other_processes_are_no_cost_of_flushing);
+    tcase_add_test(tests, a_busy_machine_changes_no_answer);
     tcase_add_test(tests, what_runs_into_no_fault_is_none);
     tcase_add_test(tests, what_cannot_be_run_is_not_tried);
     tcase_add_test(tests, what_is_no_question_is_refused);

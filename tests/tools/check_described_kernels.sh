@@ -193,6 +193,31 @@ says "--kernels and --suite exclude each other"
 run 6 kernels.txt scale_and_clamp --require nothing_of_that_name --junit "$work/out.xml"
 says "--require nothing_of_that_name: no such device was verified"
 grep -q '<error message="--require nothing_of_that_name' "$work/out.xml" || complain "no error in the JUnit file"
+# A mistake of the description's is none of the kernel's, and said once; what is not written is called so; and results
+# that are wrong alike at many sizes do not fill the screen.
+cat > "$work/kernels/front.txt" << 'END'
+kernel front file=front.cl
+  size n=2,4,6,8,10,12
+  arg y global float[n] out
+  global n//2
+  expect y[i] = 1
+END
+echo '__kernel void front(__global float *y) { y[get_global_id(0)] = 1; }' > "$work/kernels/front.cl"
+sed 's/y\[i\] = 1/y[2*i] = 1 for i<n/' "$work/kernels/front.txt" > "$work/kernels/beyond.txt"
+run 1 beyond.txt
+says "0 right, 0 wrong, 6 ended with an error"
+[ "$(grep -c 'the expectation is of element' "$work/out")" = 1 ] || complain "a mistake is not said once"
+says "5 of these like those above"
+sed 's/front(/back(/' "$work/kernels/front.cl" > "$work/kernels/back.cl"
+sed 's/front/back/g' "$work/kernels/front.txt" > "$work/kernels/back.txt"
+run 3 back.txt --junit "$work/out.xml"
+says "y[1] was not written: it holds what it held before the run"
+says "0 right, 6 wrong"
+[ "$(grep -c '^wrong' "$work/out")" = 3 ] || complain "not three wrong results are said"
+[ "$(grep -c '<failure' "$work/out.xml")" = 6 ] || complain "not all wrong results are in the JUnit file"
+sed 's/ out$/ out = zeros/' "$work/kernels/front.txt" > "$work/kernels/filled.txt"
+run 2 filled.txt
+says "filled.txt:3:7: y is an output, which holds NaN or a pattern before the run"
 cat > "$work/kernels/hang.txt" << 'END'
 kernel hang file=hang.cl
   arg y global int[1] inout = zeros
