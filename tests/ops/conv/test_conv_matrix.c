@@ -4,6 +4,7 @@
 // whose fragments, splitting and main loop are those of the real one, in each dtype and precision that it has; within
 // the bound that the plan states. In the default tier one of them, forward, for the sake of few programs.
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "conv_engine_case.h"
@@ -269,6 +270,7 @@ END_TEST
 
 int main(void)
 {
+    setenv("POCL_WORK_GROUP_METHOD", "loops", 0); // docs/testing.md, PoCL 6 with AVX2
     Suite *suite = suite_create("conv_matrix");
     TCase *cases = tcase_create("conv_matrix");
     tcase_set_timeout(cases, 900);
