@@ -59,6 +59,8 @@ typedef struct bench_case {
 #undef BENCH_OP_MEMBER
         struct {
             double flops, bytes; /* of a run; flops 0: not said */
+            bool is_guess;       /* bytes: by the buffers' sizes, of which a run may need a part */
+            double room;         /* bytes that a set of operands takes; 0: not known */
         } described;
     } as;
     char canonical[BENCH_CASE_TEXT];

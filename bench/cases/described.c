@@ -14,10 +14,16 @@ static double described_bytes(const bench_case *c)
     return c->as.described.bytes;
 }
 
+static double described_operands(const bench_case *c)
+{
+    return c->as.described.room > 0 ? c->as.described.room : c->as.described.bytes;
+}
+
 const bench_op bench_op_described = {
     .name = "kernel",
     .flops = described_flops,
     .bytes = described_bytes,
+    .operands = described_operands,
 };
 
 void bench_case_describe(bench_case *c, const char *text, husk_dtype dtype, double flops, double bytes)

@@ -82,8 +82,16 @@ static double engine_peak(husk_dtype dtype, husk_precision precision, const char
     return 0;
 }
 
+// Of a described kernel what is known is how much it moves, where that was said, and what it does with f16, f32, f64.
+static bool is_of_whole_numbers(const bench_case *c)
+{
+    return c->op == BENCH_OP_DESCRIBED && c->dtype != HUSK_F32 && c->dtype != HUSK_F16 && c->dtype != HUSK_F64;
+}
+
 double bench_peaks_arithmetic(const bench_case *c, const char *variant, const bench_peaks *peaks)
 {
+    if (is_of_whole_numbers(c))
+        return 0;
     const double factor = bench_case_peak_factor(c), f32 = peaks->fma_gflops;
     const bool is_on_engine = bench_is_on_engine(variant);
     const double bytes = factor > 1 && is_on_engine ? engine_peak(HUSK_I8, c->precision, variant, peaks) : 0;
@@ -140,6 +148,8 @@ bench_plausibility bench_plausible(const bench_case *c, const char *variant, dou
         p.is_suspect = true;
         snprintf(p.reason, sizeof p.reason, "%.0f GFLOP/s executed, but the device's measured peak is %.0f", gflops,
                  peak);
+    } else if (largest > 0 && gbytes > 1.05 * largest && c->op == BENCH_OP_DESCRIBED && c->as.described.is_guess) {
+        p.percent_of_peak = NAN; // a run needs a part of its buffers
     } else if (largest > 0 && gbytes > 1.05 * largest) {
         p.is_suspect = true;
         snprintf(p.reason, sizeof p.reason, "%.0f GB/s, but the device's measured cache bandwidth is %.0f", gbytes,

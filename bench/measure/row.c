@@ -107,7 +107,8 @@ static bool is_alive(bench_entrant *e)
 {
     if (e->state != BENCH_STATE_OK)
         return false;
-    if (!e->runner->process.pid) {
+    if (!e->runner->process.pid || e->life != e->runner->restarts) {
+        e->is_victim = true;
         e->state = BENCH_STATE_ERROR;
         snprintf(e->reason, sizeof e->reason, "its worker process was ended by another form of the same case");
     }
@@ -139,6 +140,7 @@ static void prepare(bench_entrant *e, bench_row *row, const bench_measure_option
         snprintf(e->reason, sizeof e->reason, "%s", e->runner->why);
         return;
     }
+    e->life = e->runner->restarts;
     json_t *request = json_pack("{s:s}", "do", "prepare");
     if (e->kernel)
         json_object_set(request, "kernel", e->kernel);

@@ -31,6 +31,8 @@ const char *bench_state_text(bench_state state);
 typedef struct bench_entrant {
     bench_runner_process *runner;
     char form[64]; /* "" for its own choice */
+    int life;       /* of its worker process in which it was prepared last: runner->restarts */
+    bool is_victim; /* its process was ended by another form */
     json_t *kernel; /* what it runs in place of the row's case, as a suite's entry has it; or NULL */
     int slot;
     bench_state state;

@@ -206,8 +206,9 @@ json_t *bench_row_json(const bench_row *row, const bench_peaks *peaks)
     const double working_set = bench_case_bytes(&row->c) * (is_cold ? row->copies : 1);
     bench_plausibility p = {.percent_of_peak = NAN};
     if (state == BENCH_STATE_OK || state == BENCH_STATE_INCONCLUSIVE) {
-        p = bench_plausible(&row->c, json_string_value(json_object_get(e->prepared, "variant")), executed, working_set,
-                            e->summary.median, peaks);
+        // A kernel's name is no variant's, whatever it is called.
+        p = bench_plausible(&row->c, row->kernel ? NULL : json_string_value(json_object_get(e->prepared, "variant")),
+                            executed, working_set, e->summary.median, peaks);
         if (p.is_suspect && state == BENCH_STATE_OK) {
             state = BENCH_STATE_SUSPECT;
             reason = p.reason;
@@ -252,6 +253,11 @@ json_t *bench_row_json(const bench_row *row, const bench_peaks *peaks)
     json_object_set_new(object, "baselines", baselines_json(row));
     json_object_set_new(object, "compile", compile_json(e));
     return object;
+}
+
+bool bench_row_is_unchecked(const json_t *row)
+{
+    return json_is_false(json_object_get(json_object_get(row, "kernel"), "compares"));
 }
 
 bool bench_row_case(const json_t *row, bench_case *c)

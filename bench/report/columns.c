@@ -9,6 +9,7 @@
 #include "common/json.h"
 #include "common/stats.h"
 #include "common/text.h"
+#include "record/row_json.h"
 #include "record/rival.h"
 #include "report/page.h"
 
@@ -119,7 +120,10 @@ static void state_cell(FILE *file, const json_t *row)
     const bool is_bad = !strcmp(state, "failed") || !strcmp(state, "error") || !strcmp(state, "timeout");
     fprintf(file, "<td data-v=\"%s\" class=\"%s\" title=\"", state, is_ok ? "r-good" : is_bad ? "r-bad" : "r-warn");
     bench_report_text(file, reason);
-    fprintf(file, "\">%s%s", is_ok ? "right" : state,
+    fprintf(file, "\">%s%s",
+            !is_ok                        ? state
+            : bench_row_is_unchecked(row) ? "unchecked"
+                                          : "right",
             !strcmp(bench_text_of(row, "temperature"), "cold") ? ", cold" : "");
     if (is_ok && *disagreement) {
         fputs("<br>", file);

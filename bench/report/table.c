@@ -7,6 +7,7 @@
 #include "common/text.h"
 #include "system/output.h"
 #include "system/terminal.h"
+#include "record/row_json.h"
 #include "record/network.h"
 #include "record/result_file.h"
 #include "record/results.h"
@@ -110,12 +111,6 @@ static void print_time(const bench_table *table, const json_t *row)
         printf("  %4.0f%%", percent);
 }
 
-// A described kernel of whose results nothing is expected.
-static bool is_uncompared(const json_t *row)
-{
-    return json_is_false(json_object_get(json_object_get(row, "kernel"), "compares"));
-}
-
 void bench_table_row(const bench_table *table, const json_t *row)
 {
     const char *state = string_of(row, "state");
@@ -127,10 +122,10 @@ void bench_table_row(const bench_table *table, const json_t *row)
         printf("  %-15.15s", string_of(row, "variant"));
     bench_colour colour = is_ok ? BENCH_GOOD : !strcmp(state, "unsupported") ? BENCH_FAINT : BENCH_BAD;
     printf("  %s%-11s%s", bench_colour_on(colour),
-           !is_ok               ? state
-           : is_uncompared(row) ? "unchecked"
-           : is_cold            ? "right, cold"
-                                : "right",
+           !is_ok                        ? state
+           : bench_row_is_unchecked(row) ? "unchecked"
+           : is_cold                     ? "right, cold"
+                                         : "right",
            bench_colour_off());
     if (has_time) {
         print_time(table, row);
@@ -312,7 +307,9 @@ static void markdown_row(FILE *file, const json_t *row, bool is_bandwidth)
     bench_row_name(row, name);
     if (!isnan(median))
         bench_format_ns(median, text, sizeof text);
-    fprintf(file, "| `%s` | %s | %s |", name, string_of(row, "state"), text);
+    const char *state = string_of(row, "state");
+    fprintf(file, "| `%s` | %s | %s |", name, bench_row_is_unchecked(row) && !strcmp(state, "ok") ? "unchecked" : state,
+            text);
     if (isnan(rate))
         fputs(" |", file);
     else

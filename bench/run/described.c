@@ -2,6 +2,7 @@
 #include "run/described.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,7 @@
 #include "spec/operator_case.h"
 #include "spec/read.h"
 #include "system/input.h"
+#include "system/terminal.h"
 #include "worker/kernel_program.h"
 
 enum { LARGEST_FILE = 64 << 20 };
@@ -36,9 +38,10 @@ static husk_dtype dtype_of(bench_element element)
     static const struct {
         bench_element element;
         husk_dtype dtype;
-    } known[] = {{BENCH_ELEMENT_DOUBLE, HUSK_F64}, {BENCH_ELEMENT_HALF, HUSK_F16}, {BENCH_ELEMENT_CHAR, HUSK_I8},
-                 {BENCH_ELEMENT_UCHAR, HUSK_U8},   {BENCH_ELEMENT_INT, HUSK_I32},  {BENCH_ELEMENT_UINT, HUSK_I32},
-                 {BENCH_ELEMENT_LONG, HUSK_I64},   {BENCH_ELEMENT_ULONG, HUSK_I64}};
+    } known[] = {{BENCH_ELEMENT_DOUBLE, HUSK_F64}, {BENCH_ELEMENT_HALF, HUSK_F16},   {BENCH_ELEMENT_CHAR, HUSK_I8},
+                 {BENCH_ELEMENT_UCHAR, HUSK_U8},   {BENCH_ELEMENT_INT, HUSK_I32},    {BENCH_ELEMENT_UINT, HUSK_I32},
+                 {BENCH_ELEMENT_SHORT, HUSK_I32},  {BENCH_ELEMENT_USHORT, HUSK_I32}, {BENCH_ELEMENT_LONG, HUSK_I64},
+                 {BENCH_ELEMENT_ULONG, HUSK_I64}};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         if (known[i].element == element)
             return known[i].dtype;
@@ -68,6 +71,18 @@ static double bytes_of_buffers(const bench_point *point)
     return bytes;
 }
 
+// What a set of operands takes on the device; what is restored is there twice.
+static double room_of_buffers(const bench_point *point)
+{
+    double bytes = 0;
+    for (int i = 0; i < point->spec->buffer_count; i++) {
+        const bench_buffer *buffer = &point->spec->buffers[i];
+        bytes += (buffer->is_restored ? 2 : 1) * (double)point->bindings[buffer->symbol].count *
+                 (double)bench_element_bytes(buffer->element);
+    }
+    return bytes;
+}
+
 static bool find_amount(builder *b, const bench_expression *expression, const char *what, double *amount)
 {
     char why[BENCH_REASON_TEXT];
@@ -75,7 +90,7 @@ static bool find_amount(builder *b, const bench_expression *expression, const ch
         return true;
     if (!bench_point_real(b->point, expression, amount, why))
         return bench_explain(b->reason, BENCH_REASON_TEXT, "%.600s", why);
-    return *amount >= 0 ||
+    return (isfinite(*amount) && *amount >= 0) ||
            bench_explain(b->reason, BENCH_REASON_TEXT, "%s: %s of a run are %g", b->spec->name, what, *amount);
 }
 
@@ -85,6 +100,8 @@ static bool describe(builder *b, const char *text, bench_case *c)
     if (!find_amount(b, &b->spec->flops, "flops", &flops) || !find_amount(b, &b->spec->bytes, "bytes", &bytes))
         return false;
     bench_case_describe(c, text, output_dtype(b->spec), flops, bytes);
+    c->as.described.is_guess = !b->spec->bytes.count;
+    c->as.described.room = room_of_buffers(b->point);
     return true;
 }
 
@@ -183,10 +200,10 @@ static void keep_largest(builder *b, const bench_kernel_points *configs, bench_k
 
 static bool find_sizes(builder *b, const bench_kernel_points *configs, bench_kernel_points *sizes)
 {
-    if (names_size(b))
-        return bench_kernel_sizes(&b->choice, b->spec, &b->spec->sizes, sizes, b->reason);
     if (b->spec->measured.count)
         return bench_kernel_sizes(&b->choice, b->spec, &b->spec->measured, sizes, b->reason);
+    if (names_size(b))
+        return bench_kernel_sizes(&b->choice, b->spec, &b->spec->sizes, sizes, b->reason);
     if (!bench_kernel_sizes(&b->choice, b->spec, &b->spec->sizes, sizes, b->reason))
         return false;
     keep_largest(b, configs, sizes);
@@ -197,6 +214,7 @@ static bool find_sizes(builder *b, const bench_kernel_points *configs, bench_ker
 static bool add_spec(builder *b)
 {
     bench_kernel_points configs = {0}, sizes = {0};
+    const size_t before = b->suite->count;
     bool is_added = bench_kernel_configs(&b->choice, b->spec, &configs, b->reason) && find_sizes(b, &configs, &sizes);
     for (int64_t i = 0; i < sizes.count && is_added; i++) {
         for (int64_t k = 0; k < configs.count && is_added; k++)
@@ -204,10 +222,29 @@ static bool add_spec(builder *b)
     }
     bench_kernel_points_free(&sizes);
     bench_kernel_points_free(&configs);
+    if (is_added && b->suite->count == before)
+        bench_say("clbench: %s is not measured: `where` excludes all its parameters at these sizes", b->spec->name);
     return is_added;
 }
 
 // ---- descriptions ----
+
+// Rows are told apart by their kernels' names.
+static bool check_names(const bench_options *o, const bench_description *descriptions, char reason[BENCH_REASON_TEXT])
+{
+    for (size_t i = 0; i < o->kernel_count; i++) {
+        for (size_t k = 0; k < i; k++) {
+            for (int n = 0; n < descriptions[i].count * descriptions[k].count; n++) {
+                const char *name = descriptions[i].specs[n / descriptions[k].count]->name;
+                if (!strcmp(name, descriptions[k].specs[n % descriptions[k].count]->name))
+                    return bench_explain(reason, BENCH_REASON_TEXT,
+                                         "%.200s and %.200s both have a kernel %s: rows are told apart by names",
+                                         o->kernels[k], o->kernels[i], name);
+            }
+        }
+    }
+    return true;
+}
 
 static bool add_all(builder *b, bench_description *descriptions)
 {
@@ -216,7 +253,7 @@ static bool add_all(builder *b, bench_description *descriptions)
         if (!bench_description_read(o->kernels[i], &descriptions[i], b->reason))
             return false;
     }
-    if (!bench_kernel_choice_parse(o->cases, &b->choice, b->reason))
+    if (!check_names(o, descriptions, b->reason) || !bench_kernel_choice_parse(o->cases, &b->choice, b->reason))
         return false;
     const char *unknown = bench_kernel_choice_unknown(&b->choice, descriptions, o->kernel_count);
     if (unknown)
@@ -271,6 +308,14 @@ static uint64_t add_file(uint64_t digest, const char *path)
     return digest;
 }
 
+// .npy files and shared objects; "" is none.
+static uint64_t add_named(uint64_t digest, const bench_description *description, const char *name)
+{
+    char path[2 * BENCH_PATH_TEXT];
+    bench_description_path(description, name, path, sizeof path);
+    return name[0] ? add_file(digest, path) : digest;
+}
+
 void bench_described_digest(const bench_options *options, char text[20])
 {
     uint64_t digest = BENCH_DIGEST_EMPTY;
@@ -286,6 +331,10 @@ void bench_described_digest(const bench_options *options, char text[20])
                 bench_kernel_path(&description, spec, &spec->steps[step], path, sizeof path);
                 digest = add_file(digest, path);
             }
+            for (int buffer = 0; buffer < spec->buffer_count; buffer++)
+                digest = add_named(digest, &description, spec->buffers[buffer].generator.path);
+            for (int expected = 0; expected < spec->expectation_count; expected++)
+                digest = add_named(digest, &description, spec->expectations[expected].path);
         }
         bench_description_free(&description);
     }

@@ -41,6 +41,7 @@ static int copies_for(const bench_run *r, const bench_row *row)
     double room = json_number_value(json_object_get(json_object_get(device, "traits"), "global_memory")) / 4;
     const double host = bench_host_free_memory("") / (2 * (double)(r->runner_count + 1)); // each has its own
     room = host > 0 && host < room ? host : room;
+    room /= row->kernel ? 3 : 1; // the host keeps what each buffer holds before, and reads what it holds then
     return r->options->cold ? bench_cold_copies(&row->c, r->cache_bytes, room) : 0;
 }
 
@@ -388,10 +389,11 @@ void bench_settle_peaks(bench_run *r)
         if (!bench_row_case(row, &c))
             continue;
         bool by_memory = false;
-        double percent = bench_percent_of_peak(&c, json_string_value(json_object_get(row, "variant")),
-                                               json_number_value(json_object_get(row, "executed_flops")),
-                                               json_number_value(json_object_get(row, "working_set")), median,
-                                               &r->peaks, &by_memory);
+        const bool is_kernel = json_is_object(json_object_get(row, "kernel"));
+        double percent = bench_percent_of_peak(
+            &c, is_kernel ? NULL : json_string_value(json_object_get(row, "variant")),
+            json_number_value(json_object_get(row, "executed_flops")),
+            json_number_value(json_object_get(row, "working_set")), median, &r->peaks, &by_memory);
         json_object_set_new(row, "percent_of_peak", isnan(percent) ? json_null() : json_real(percent));
         json_object_set_new(row, "bound_by", json_string(by_memory ? "memory" : "arithmetic"));
     }

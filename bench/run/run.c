@@ -239,7 +239,7 @@ static void ask_kernels(bench_run *r)
     char own[20];
     if (r->options->kernel_count)
         bench_described_digest(r->options, own);
-    if (r->options->kernel_count && r->kernels[0])
+    if (r->options->kernel_count)
         bench_append(r->kernels, sizeof r->kernels, "-%s", own);
     json_decref(reply);
 }
@@ -486,6 +486,7 @@ static int begin(bench_run *r, bench_options *options)
         (options->resume_path && !bench_resume_load(options, &r->suite, &document, reason)) ||
         (document && options->kernel_count && !bench_described_suite(options, &r->suite, reason))) {
         fprintf(stderr, "clbench: %s\n", reason);
+        json_decref(document);
         return BENCH_EXIT_USAGE;
     }
     if (!bench_output_check(options->csv_path) || !bench_output_check(options->md_path) ||
@@ -538,7 +539,10 @@ static int dry_run(const bench_options *options, const bench_suite *suite)
 {
     bench_dry_run dry = {.options = options, .suite = suite, .done = "measured", .rounds = (size_t)options->rounds};
     const bool all = options->variant && !strcmp(options->variant, "all");
-    for (size_t i = 1; bench_runner_get(i) && dry.baseline_count < BENCH_MAX_RUNNERS; i++) {
+    const bool has_rivals = !options->kernel_count || bench_described_has_operator(suite);
+    if (options->kernel_count && has_rivals)
+        dry.baselines[dry.baseline_count++] = bench_runner_get(0)->name;
+    for (size_t i = 1; has_rivals && bench_runner_get(i) && dry.baseline_count < BENCH_MAX_RUNNERS; i++) {
         if (bench_baseline_is_wanted(options, bench_runner_get(i)->name))
             dry.baselines[dry.baseline_count++] = bench_runner_get(i)->name;
     }

@@ -20,6 +20,7 @@ typedef struct bench_contents {
 typedef struct bench_judgement {
     bool is_right;
     bool is_mistake;      /* nothing can be judged: the description asks for what is not there, and text says so */
+    bool is_beside;       /* memory beside a buffer was written, which is not judged here */
     bool is_inconclusive; /* right, which proves nothing: the bound is as large as the numbers */
     int64_t checked, wrong, of; /* elements */
     double max_ratio; /* the largest |error| / bound; infinity where exactness is missed */

@@ -48,6 +48,13 @@ static void fail(bench_tried *tried, const bench_entrant *e)
     snprintf(tried->stage, sizeof tried->stage, "%s", e->stage);
     free(tried->reason);
     tried->reason = bench_copy_text(e->reason);
+    // What it took before is no time of a right result's.
+    tried->median_ns = tried->low_ns = tried->high_ns = 0;
+    json_decref(tried->samples);
+    tried->samples = NULL;
+    // A worker that ended while it compiled says so by where it ended.
+    if (strstr(e->reason, "while compiling"))
+        snprintf(tried->stage, sizeof tried->stage, "compile");
 }
 
 static void look_at(bench_runner_process *runner, const bench_kernel_race_options *options,
@@ -65,13 +72,11 @@ static void look_at(bench_runner_process *runner, const bench_kernel_race_option
         .verify = true,
     };
     json_t *now = bench_host_time();
-    const uint64_t start = bench_now_ns();
     row->c = entry->c;
     row->kernel = entry->kernel;
     bench_entrant *e = bench_row_add(row, runner, NULL);
     e->kernel = entry->kernel;
     bench_measure_row(row, &look);
-    tried->spent_ns = (double)(bench_now_ns() - start);
     tried->build_ns = json_number_value(json_object_get(e->prepared, "build_ns"));
     snprintf(tried->at, sizeof tried->at, "%s", json_string_value(now) ? json_string_value(now) : "");
     json_decref(now);
@@ -151,20 +156,49 @@ static void sort_finalists(bench_kernel_race *race)
     }
 }
 
-// Those whose interval reaches the first one's.
+// Those whose interval reaches the first one's come next.
 static void count_as_fast(bench_kernel_race *race)
 {
     const bench_tried *best = &race->tried[race->order[0]];
-    while (race->as_fast + 1 < race->finalists && race->tried[race->order[race->as_fast + 1]].low_ns <= best->high_ns)
-        race->as_fast++;
+    for (size_t i = 1; i < race->finalists; i++) {
+        const size_t one = race->order[i];
+        if (race->tried[one].low_ns > best->high_ns)
+            continue;
+        const size_t at = ++race->as_fast;
+        memmove(&race->order[at + 1], &race->order[at], (i - at) * sizeof *race->order);
+        race->order[at] = one;
+    }
 }
 
-static void run_final(bench_runner_process *runner, const bench_kernel_race_options *options, bench_kernel_race *race,
+static bool has_failed(const bench_row *row)
+{
+    for (size_t i = 0; i < row->entrant_count; i++) {
+        if (row->entrants[i].state != BENCH_STATE_OK)
+            return true;
+    }
+    return false;
+}
+
+static void take_final(bench_kernel_race *race, const bench_row *row, bool is_whole)
+{
+    for (size_t i = 0; i < race->finalists; i++) {
+        const bench_entrant *e = &row->entrants[i];
+        bench_tried *tried = &race->tried[race->order[i]];
+        if (e->state != BENCH_STATE_OK && !e->is_victim)
+            fail(tried, e);
+        tried->is_finalist = is_whole && e->summary.n > 0;
+        if (tried->is_finalist)
+            take_times(tried, e);
+    }
+}
+
+// False: one has failed, and the others have no times yet.
+static bool run_final(bench_runner_process *runner, const bench_kernel_race_options *options, bench_kernel_race *race,
                       double seconds)
 {
     bench_row *row = calloc(1, sizeof *row);
     if (!row)
-        return;
+        return true;
     bench_measure_options final = {
         .rule = {.min_samples = 5, .min_seconds = 0.1, .half_width = 0.005, .max_seconds = 1},
         .row_seconds = seconds / PROCESSES,
@@ -177,23 +211,19 @@ static void run_final(bench_runner_process *runner, const bench_kernel_race_opti
     for (size_t i = 0; i < race->finalists; i++) {
         const bench_suite_entry *entry = &race->entries[race->order[i]];
         bench_row_add(row, runner, bench_text_of(entry->kernel, "configuration"))->kernel = entry->kernel;
-        race->tried[race->order[i]].is_finalist = true;
     }
-    for (int process = 0; process < PROCESSES && !bench_interrupted; process++) {
+    for (int process = 0; process < PROCESSES && !has_failed(row) && !bench_interrupted; process++) {
         bench_process_stop(&runner->process);
         final.seed = options->seed + (uint64_t)process;
+        final.verify = process == 0;
         bench_measure_row(row, &final);
     }
-    for (size_t i = 0; i < race->finalists && !bench_interrupted; i++) {
-        const bench_entrant *e = &row->entrants[i];
-        bench_tried *tried = &race->tried[race->order[i]];
-        if (e->state == BENCH_STATE_OK && e->summary.n > 0)
-            take_times(tried, e);
-        else
-            fail(tried, e);
-    }
+    const bool is_whole = !has_failed(row);
+    if (!bench_interrupted)
+        take_final(race, row, is_whole);
     bench_row_free(row);
     free(row);
+    return is_whole;
 }
 
 // One that has failed in the final is none.
@@ -222,14 +252,20 @@ bool bench_kernel_race_run(bench_runner_process *runner, const bench_kernel_race
     look_at_all(runner, options, watch, race, order, start);
     free(order);
     choose_finalists(race);
-    if (race->finalists > 1 && !bench_interrupted) {
+    bool is_over = false;
+    while (race->finalists && !is_over && !bench_interrupted) {
         const double left = options->seconds - seconds_since(start);
+        const size_t before = race->finalists;
         watch(&race->entries[race->order[0]], race->count, race->count);
         // What was found must not be lost for a moment's saving.
-        run_final(runner, options, race, fmax(left, 0.3 * (double)race->finalists * PROCESSES));
+        is_over = run_final(runner, options, race, fmax(left, 0.3 * (double)race->finalists * PROCESSES));
         leave_out_failed(race);
-        sort_finalists(race);
+        // Who is to blame is not known where nobody is left out: what was seen at first stands.
+        is_over = is_over || race->finalists == before;
+        if (!race->finalists) // the next ones
+            choose_finalists(race);
     }
+    sort_finalists(race);
     if (race->finalists)
         count_as_fast(race);
     return true;

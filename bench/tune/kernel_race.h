@@ -17,7 +17,7 @@ typedef struct bench_tried {
     char *reason;      /* or NULL */
     bool is_finalist;
     double median_ns, low_ns, high_ns; /* of one that is right: at the last measurement it took part in */
-    double build_ns, spent_ns;         /* compiling; all until it was looked at */
+    double build_ns;   /* compiling */
     json_t *samples;                   /* ns of a run each; NULL: none */
     char at[32];                       /* when it was looked at */
 } bench_tried;

@@ -97,13 +97,8 @@ static json_t *milliseconds(const json_t *ns)
 static json_t *t4_result(const bench_tried *tried)
 {
     const bool is_right = tried->state == BENCH_STATE_OK;
-    double running = 0;
-    for (size_t i = 0; i < json_array_size(tried->samples); i++)
-        running += json_number_value(json_array_get(tried->samples, i));
-    const double others = tried->spent_ns - tried->build_ns - running;
-    json_t *times = json_pack("{s:f, s:o, s:f, s:f, s:f}", "compilation_time", tried->build_ns * 1e-6, "runtimes",
-                              milliseconds(tried->samples), "framework", fmax(others, 0) * 1e-6, "search_algorithm",
-                              0.0, "validation", 0.0);
+    json_t *times =
+        json_pack("{s:f, s:o}", "compilation_time", tried->build_ns * 1e-6, "runtimes", milliseconds(tried->samples));
     json_t *measurements = json_array();
     if (is_right)
         json_array_append_new(

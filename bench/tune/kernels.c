@@ -143,7 +143,7 @@ static void print_race(kernel_tuner *t, const bench_kernel_race *race)
         bench_append(counts, sizeof counts, ", %zu refused", refused);
     if (skipped)
         bench_append(counts, sizeof counts, ", %zu not reached in the time", skipped);
-    if (right > 1)
+    if (right > 1 && race->finalists)
         bench_append(counts, sizeof counts, "; the slowest takes %.2f times as long",
                      slowest_of(race) / race->tried[race->order[0]].median_ns);
     bench_progress_clear();

@@ -44,7 +44,10 @@ static bench_state call(bench_kernel_session *v, json_t *request, double seconds
         return BENCH_STATE_ERROR;
     }
     const bench_reply status = bench_process_call(&v->husk.process, request, seconds, reply, reason);
-    return bench_state_of_reply(status, *reply, reason);
+    const bench_state state = bench_state_of_reply(status, *reply, reason);
+    if (bench_has_text(*reply, "answer", "lost"))
+        bench_process_kill(&v->husk.process);
+    return state;
 }
 
 // A worker that was started again knows of no file.

@@ -88,7 +88,7 @@ bench_answer bench_kernel_check_last(bench_kernel_job *job, uint64_t seed, bool 
         answer = bench_kernel_guards(job, found, reason);
     if (answer == BENCH_OK && with_results && !bench_kernel_judge(job, seed, judgement, reason))
         answer = BENCH_ERROR;
-    if (answer == BENCH_OK && judgement->is_mistake) {
+    if (answer == BENCH_OK && judgement->is_mistake && !found[0]) {
         bench_explain(reason, BENCH_REASON_TEXT, "%s", judgement->text);
         answer = BENCH_ERROR;
     }
@@ -99,6 +99,7 @@ bench_answer bench_kernel_check_last(bench_kernel_job *job, uint64_t seed, bool 
                  judgement->is_right ? "" : "; and ", judgement->is_right ? "" : judgement->text);
         snprintf(judgement->text, sizeof judgement->text, "%s", text);
         judgement->is_right = false;
+        judgement->is_beside = true;
     }
     return answer;
 }

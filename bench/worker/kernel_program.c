@@ -162,6 +162,7 @@ cl_program bench_kernel_program_get(bench_kernel_programs *programs, const bench
             clReleaseProgram(program);
         return NULL;
     }
+    programs->built++;
     bench_kernel_program *room = make_room(programs);
     snprintf(room->path, sizeof room->path, "%s", path);
     snprintf(room->options, sizeof room->options, "%s", options);

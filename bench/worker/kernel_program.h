@@ -23,6 +23,7 @@ typedef struct bench_kernel_programs {
     cl_device_id device;
     bench_kernel_program kept[BENCH_KEPT_PROGRAMS];
     uint64_t clock;
+    uint64_t built; /* how many were compiled */
 } bench_kernel_programs;
 
 /* What a step's program is compiled with at a point; false: it does not fit. */

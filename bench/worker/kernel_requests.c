@@ -36,7 +36,7 @@ static json_t *check(bench_described *d, const json_t *request)
     static bench_kernel_job job;
     static bench_point point;
     char reason[BENCH_REASON_TEXT] = "", *log = NULL;
-    bench_judgement judgement;
+    bench_judgement judgement = {.is_right = true};
     if (!bench_described_point(d, request, &point, reason))
         return bench_worker_answer(BENCH_ERROR, reason);
     const uint64_t seed = (uint64_t)json_integer_value(json_object_get(request, "seed"));
@@ -58,7 +58,9 @@ static json_t *check(bench_described *d, const json_t *request)
         }
         bench_kernel_job_end(&job);
     }
-    json_t *reply = bench_worker_answer(answer, reason);
+    // What failed on the device may have taken the context with it: the next kernel gets a new one.
+    const bool is_lost = answer == BENCH_ERROR && !strcmp(stage, "run") && !judgement.is_mistake;
+    json_t *reply = bench_worker_answer(is_lost ? BENCH_LOST : answer, reason);
     json_object_set_new(reply, "stage", json_string(stage));
     bench_worker_put_text(reply, "log", log);
     free(log);

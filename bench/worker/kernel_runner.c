@@ -7,6 +7,7 @@
 
 #include "common/compiler_log.h"
 #include "common/json.h"
+#include "spec/operator_case.h"
 #include "system/timer.h"
 #include "worker/described.h"
 #include "worker/kernel_check.h"
@@ -14,13 +15,19 @@
 
 #define RUNS_ON 4
 
+// What failed on the device may have taken the context with it: the next kernel gets a new one.
+static bench_answer lost_if_failed(bench_answer answer)
+{
+    return answer == BENCH_ERROR ? BENCH_LOST : answer;
+}
+
 // A kernel at a point: a job for each set of operands, through which timed runs rotate.
 typedef struct kernel_state {
     bench_described *described;
     bench_kernel_job *jobs;
     bench_point *points;
     int64_t copies, last; // last: whose turn it was
-    uint64_t seed, build_ns;
+    uint64_t seed, build_ns, builds;
     double flops;      // as described; 0: not said
     bool has_compiled;
     char configuration[BENCH_POINT_TEXT];
@@ -63,7 +70,7 @@ static void kernel_details(void *state, bench_details *details)
                                .configuration = s->configuration[0] ? s->configuration : NULL,
                                .executed_flops = s->flops,
                                .build_ns = s->build_ns,
-                               .builds = 1,
+                               .builds = s->builds,
                                .on_device = true};
     for (int i = 0; i < spec->buffer_count; i++) {
         if (spec->buffers[i].access == BENCH_ACCESS_SCRATCH)
@@ -79,7 +86,7 @@ static bench_answer kernel_run_batch(void *state, int64_t count, char reason[BEN
         s->last = (s->last + 1) % s->copies;
         answer = bench_kernel_enqueue(&s->jobs[s->last], reason);
     }
-    return answer == BENCH_OK ? bench_kernel_finish(&s->described->launcher, reason) : answer;
+    return lost_if_failed(answer == BENCH_OK ? bench_kernel_finish(&s->described->launcher, reason) : answer);
 }
 
 static bench_answer kernel_run(void *state, char reason[BENCH_REASON_TEXT])
@@ -118,7 +125,7 @@ static void tell_compiler(const char *log, char reason[BENCH_REASON_TEXT])
         bench_append(reason, BENCH_REASON_TEXT, ", line %d", message.line);
     if (message.text[0])
         snprintf(reason + strlen(reason), BENCH_REASON_TEXT - strlen(reason), ": %s", message.text);
-    if (strlen(reason) == length)
+    if (strlen(reason) == length && log)
         bench_append(reason, BENCH_REASON_TEXT, ", and the compiler does not say why");
 }
 
@@ -127,12 +134,14 @@ static bench_answer prepare(kernel_state *s, const json_t *point, char reason[BE
     char *log = NULL;
     bench_point *first = &s->points[0];
     if (!bench_described_point(s->described, point, first, reason) ||
-        (first->spec->flops.count && !bench_point_real(first, &first->spec->flops, &s->flops, reason)))
+        (first->spec->flops.count && !bench_spec_operator(first->spec) &&
+         !bench_point_real(first, &first->spec->flops, &s->flops, reason)))
         return BENCH_ERROR;
     bench_worker_say("compiling the kernel");
-    const uint64_t start = bench_now_ns();
+    const uint64_t start = bench_now_ns(), before = s->described->launcher.programs.built;
     bench_answer answer = bench_kernel_compile(&s->described->launcher, first, &log, reason);
     s->build_ns = bench_now_ns() - start;
+    s->builds = s->described->launcher.programs.built - before;
     s->has_compiled = answer == BENCH_OK;
     if (answer == BENCH_ERROR)
         tell_compiler(log, reason);
@@ -190,6 +199,9 @@ static json_t *serve_prepare(bench_worker *w, json_t *request)
         kernel_release(w->slots[slot]);
     w->slots[slot] = NULL;
     bench_described *described = take_description(w, bench_text_of(point, "path"), w->reason);
+    if (described && described->is_simulator)
+        return bench_worker_answer(BENCH_UNSUPPORTED,
+                                   "a simulator's times mean nothing; what it finds is clbench verify's business");
     kernel_state *s = described ? make_state(json_integer_value(json_object_get(request, "copies"))) : NULL;
     if (!s)
         return bench_worker_answer(BENCH_ERROR, described ? "host memory does not suffice" : w->reason);
@@ -241,6 +253,7 @@ static bench_answer run_on(kernel_state *s, bench_judgement *judgement, char rea
     }
     if (answer == BENCH_OK && found[0]) {
         judgement->is_right = false;
+        judgement->is_beside = true;
         snprintf(judgement->text, sizeof judgement->text,
                  "right by itself, and a run on what the run before has left wrote beside a buffer: %.500s; write "
                  "inout restored, if it needs a buffer as it was",
@@ -264,7 +277,7 @@ static json_t *serve_verify(bench_worker *w, json_t *request)
     bench_answer answer = bench_kernel_check(&s->jobs[0], s->seed, 2, &judgement, w->reason);
     if (answer == BENCH_OK && judgement.is_right && builds_upon_itself(spec))
         answer = run_on(s, &judgement, w->reason);
-    reply = bench_worker_answer(answer, w->reason);
+    reply = bench_worker_answer(lost_if_failed(answer), w->reason);
     if (answer != BENCH_OK)
         return reply;
     bench_kernel_put_judgement(reply, &judgement);
@@ -272,9 +285,7 @@ static json_t *serve_verify(bench_worker *w, json_t *request)
     if (!bench_spec_compares(spec))
         json_object_set_new(reply, "inconclusive", json_false());
     json_object_set_new(reply, "repeats", json_string(builds_upon_itself(spec) ? GUARDS : RESULTS));
-    json_object_set_new(
-        reply, "guards",
-        json_string(s->described->is_simulator ? "the simulator looks at each access itself" : "intact"));
+    json_object_set_new(reply, "guards", json_string(judgement.is_beside ? "touched" : "intact"));
     return reply;
 }
 
@@ -289,7 +300,7 @@ static json_t *serve_check(bench_worker *w, json_t *request)
     const bool with_results = !strcmp(bench_text_of(request, "repeats"), RESULTS);
     const bench_answer answer =
         bench_kernel_check_last(&s->jobs[s->last], s->seed, with_results, &judgement, w->reason);
-    reply = bench_worker_answer(answer, w->reason);
+    reply = bench_worker_answer(lost_if_failed(answer), w->reason);
     json_object_set_new(reply, "pass", json_boolean(answer == BENCH_OK && judgement.is_right));
     bench_worker_put_text(reply, "text", answer == BENCH_OK ? judgement.text : NULL);
     return reply;

@@ -5,7 +5,7 @@
 
 static uint64_t read_clock(clockid_t clock)
 {
-    struct timespec now;
+    struct timespec now = {0};
     clock_gettime(clock, &now);
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }

@@ -72,8 +72,9 @@ START_TEST(sizes)
     has(HEAD " measure n=64,3 m=9\n" TAIL, "",
         ROWS("k W=2 n=64 m=9", "k W=4 n=64 m=9", "k W=2 n=3 m=9")); // and W=4 is excluded there
     has(HEAD " measure n=64 m=9\n" TAIL, "W=2", ROWS("k W=2 n=64 m=9"));
-    // One that is named takes the place of its list, in what is listed.
-    has(HEAD " measure n=64 m=9\n" TAIL, "n=5 W=2", ROWS("k W=2 n=5 m=1", "k W=2 n=5 m=2"));
+    // One that is named takes the place of its list, in what is measured, or else in what is listed.
+    has(HEAD " measure n=64,7 m=9\n" TAIL, "n=5 W=2", ROWS("k W=2 n=5 m=9"));
+    has(HEAD TAIL, "n=5 W=2", ROWS("k W=2 n=5 m=1", "k W=2 n=5 m=2"));
     has("kernel k file=k.cl\n arg y global float[4] out\n global 4\n expect y[i] = 1\n", "k", ROWS("k"));
 }
 END_TEST
@@ -97,7 +98,11 @@ START_TEST(amounts)
 
     ck_assert(!make(HEAD TAIL " flops n - 10\n", ""));
     ck_assert_str_eq(reason, "k: flops of a run are -2");
-    ck_assert(!make(HEAD TAIL " bytes 1/(n-8)\n", "") || bench_case_bytes(&suite.entries[0].c) > 0);
+    ck_assert(!make(HEAD TAIL " bytes 1/(n-8)\n", ""));
+    ck_assert_str_eq(reason, "k: bytes of a run are inf");
+    // What a set of operands takes is more than what a run moves, and the other way round.
+    ck_assert(make(HEAD TAIL " bytes 5\n", "W=2 n=3 m=2"));
+    ck_assert_double_eq(bench_case_operands(&suite.entries[0].c), 4 * 6 + 8 * 3 + 4 * 2);
 }
 END_TEST
 
@@ -145,6 +150,10 @@ START_TEST(mistakes)
     ck_assert_ptr_nonnull(strstr(reason, "the first line of sizes has no q"));
     ck_assert(!make("kernel k file=k.cl\n arg x global int[4] out restored\n", ""));
     ck_assert_ptr_nonnull(strstr(reason, ":2:26: only what is inout can be restored"));
+    options.kernels[options.kernel_count++] = path;
+    ck_assert(!make(HEAD TAIL, ""));
+    ck_assert_ptr_nonnull(strstr(reason, "both have a kernel k: rows are told apart by names"));
+    options.kernel_count = 1;
     options.kernels[0] = "/nowhere/k.txt";
     ck_assert(!bench_described_suite(&options, &suite, reason));
     ck_assert_ptr_nonnull(strstr(reason, "/nowhere/k.txt"));

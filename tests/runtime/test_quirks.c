@@ -273,29 +273,33 @@ END_TEST
 // Four busy processes a processor: what is answered is what is answered on an idle machine.
 START_TEST(a_busy_machine_changes_no_answer)
 {
-    enum { MOST = 64 };
+    enum { MOST = 256 };
     pid_t busy[MOST];
+    int begun = 0;
     if (!is_cpu() || flushes_anyway() || is_deaf())
         return;
     const long processors = sysconf(_SC_NPROCESSORS_ONLN);
     const int count = processors < MOST / 4 ? (int)(4 * processors) : MOST;
     const bool is_slow = husk_context_has_quirk(test_context(), HUSK_QUIRK_FLUSH);
-    for (int i = 0; i < count; i++) {
-        busy[i] = fork();
-        if (busy[i] == 0) {
+    for (; begun < count; begun++) {
+        busy[begun] = fork();
+        if (busy[begun] == 0) {
             execl("/bin/sh", "sh", "-c", "while :; do :; done", (char *)NULL);
             _exit(1);
         }
+        if (busy[begun] < 0) // as many as there may be
+            break;
     }
     int found = 0, answered = 0;
     for (int i = 0; i < 4; i++) {
         found += is_found(HUSK_QUIRK_FLUSH, "round < rounds", "round < (small == 0.0f ? 3 : 1) * rounds");
         answered += is_found(HUSK_QUIRK_FLUSH, "y[2] = small;", "y[2] = 1.0f * small;");
     }
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; i < begun; i++) {
         kill(busy[i], SIGKILL);
         waitpid(busy[i], NULL, 0);
     }
+    ck_assert_int_gt(begun, 0);
     ck_assert_int_eq(found, 4);
     ck_assert_int_eq(answered, is_slow ? 4 : 0);
 }

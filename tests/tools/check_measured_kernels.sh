@@ -98,7 +98,8 @@ says 'exclude each other'
 try 2 run kernels kernels.txt --suite standard
 try 0 run kernels kernels.txt --list
 says '^tiled_gemm T=4 m=256 n=256 k=256$'
-try 0 run kernels kernels.txt heat_step TY=4 --cold
+try 0 run kernels kernels.txt heat_step TY=4 --cold --json "$json"
+member "$json" '[(r["temperature"], r["copies"] > 1) for r in d["results"]] == [("cold", True)]'
 
 # ---- kernels of which something is known ----
 
@@ -151,12 +152,14 @@ TXT
 # Nothing is expected of its results but that they are the same: measured, and called so.
 try 1 run own free.txt
 says 'work SLOW=1 BAD=0 n=20000 +unchecked'
+says 'does not compile.*nowhere'
 says 'work SLOW=1 BAD=2 n=20000 +error'
 says 'own\.cl does not compile .*line [0-9]+: .*nowhere'
 
 # What counts up must begin anew each time, or it leaves its buffer, which is found before it is timed.
 append ""
-try 3 run own append.txt
+try 3 run own append.txt --json "$json"
+member "$json" 'd["results"][0]["verify"]["guards"] == "touched"'
 says 'on what the run before has left wrote beside a buffer: even.* inout restored'
 append restored
 try 0 run own append.txt
@@ -189,6 +192,7 @@ says 'wrong +SLOW=1 BAD=1'
 sh "$tools/check_schema.sh" "$schemas/clbench-tune-1.schema.json" "$work/tune.json" ||
     complain "tune's result is not what its schema says"
 member "$work/tune.json" 'd["results"][0]["best"]["configuration"] == {"SLOW": 1, "BAD": 0}'
+member "$work/tune.json" 'd["results"][0]["best"]["is_finalist"]'
 states='sorted(c["state"] for c in d["results"][0]["configurations"])'
 member "$work/tune.json" "$states == ['error'] * 3 + ['failed'] * 3 + ['ok'] * 3"
 member "$work/t4.json" 'd["schema_version"] == "1.0.0" and len(d["results"]) == 9'
