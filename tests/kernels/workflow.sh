@@ -68,4 +68,5 @@ if [ "$2" = github ]; then
 fi
 echo "the job is green, and red where it has to be"
 STEPS
+cd "$root" # where the steps begin, as root.sh has it
 exec "$root/tests/platforms/root.sh" "$root" workflow sh "$root/build/project/run_steps" "$root/build/project" "$system"
