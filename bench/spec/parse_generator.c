@@ -52,10 +52,13 @@ static bool parse_formula(bench_scan *scan, bench_spec *spec, bench_generator *g
     return is_read;
 }
 
+// Names that have a value, those of sums and of let among them: for these there is no place yet.
 static bool has_symbols(const bench_expression *expression)
 {
     for (int i = 0; i < expression->count; i++) {
-        if (expression->nodes[i].kind == BENCH_NODE_ELEMENT || expression->nodes[i].kind == BENCH_NODE_SYMBOL)
+        const bench_node_kind kind = expression->nodes[i].kind;
+        if (kind == BENCH_NODE_ELEMENT || kind == BENCH_NODE_SYMBOL || kind == BENCH_NODE_REDUCE ||
+            kind == BENCH_NODE_LET)
             return true;
     }
     return false;

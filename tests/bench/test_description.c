@@ -436,6 +436,26 @@ static bool read_npy(const char *header, const void *bytes, size_t size, bench_e
     return bench_npy_parse("f.npy", file, 10 + length + size, element, count, to, reason);
 }
 
+// Sums and let have names of their own, which have no place while a file is read.
+START_TEST(names_in_contents)
+{
+    static bench_point point;
+    int32_t whole[100];
+    parse("kernel k file=k.cl\n arg a global int[100] in = integers(-max(k<3, k), let(t = 2, sum(k<t, t) - 3))\n"
+          " arg b global float[4] in = uniform(-max(k<1, 1), 1)\n global 1\n");
+    ck_assert_msg(description.count == 1, "%s", reason);
+    ck_assert(bench_point_set(&point, description.specs[0], NULL, NULL, reason));
+    ck_assert_msg(bench_fill(&point, &description, 0, 1, whole, reason), "%s", reason);
+    int least = 9, most = -9;
+    for (int i = 0; i < 100; i++) {
+        least = whole[i] < least ? whole[i] : least;
+        most = whole[i] > most ? whole[i] : most;
+    }
+    ck_assert_int_eq(least, -2);
+    ck_assert_int_eq(most, 1);
+}
+END_TEST
+
 START_TEST(numpy)
 {
     const float numbers[] = {1, 2, 3, 4, 5, 6};
@@ -478,6 +498,7 @@ int main(void)
     tcase_add_test(tcase, samples);
     tcase_add_test(tcase, unwritten);
     tcase_add_test(tcase, contents);
+    tcase_add_test(tcase, names_in_contents);
     tcase_add_test(tcase, numpy);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);
