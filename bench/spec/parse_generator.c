@@ -56,9 +56,9 @@ static bool parse_formula(bench_scan *scan, bench_spec *spec, bench_generator *g
 static bool has_symbols(const bench_expression *expression)
 {
     for (int i = 0; i < expression->count; i++) {
-        const bench_node_kind kind = expression->nodes[i].kind;
-        if (kind == BENCH_NODE_ELEMENT || kind == BENCH_NODE_SYMBOL || kind == BENCH_NODE_REDUCE ||
-            kind == BENCH_NODE_LET)
+        const bench_node_kind what = expression->nodes[i].kind;
+        if (what == BENCH_NODE_ELEMENT || what == BENCH_NODE_SYMBOL || what == BENCH_NODE_REDUCE ||
+            what == BENCH_NODE_LET)
             return true;
     }
     return false;
