@@ -20,3 +20,11 @@ bool bench_has_text(const json_t *object, const char *key, const char *text)
 {
     return !strcmp(bench_text_of(object, key), text);
 }
+
+json_t *bench_json_integers(const int64_t *values, int count)
+{
+    json_t *array = json_array();
+    for (int i = 0; i < count; i++)
+        json_array_append_new(array, json_integer((json_int_t)values[i]));
+    return array;
+}

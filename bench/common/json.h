@@ -5,10 +5,14 @@
 
 #include <jansson.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 /* "" and NaN where there is none. */
 const char *bench_text_of(const json_t *object, const char *key);
 double bench_number_of(const json_t *object, const char *key);
+
+/* An array of whole numbers, a new reference. */
+json_t *bench_json_integers(const int64_t *values, int count);
 
 bool bench_has_text(const json_t *object, const char *key, const char *text);
 

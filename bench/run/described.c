@@ -107,14 +107,6 @@ static bool describe(builder *b, const char *text, bench_case *c)
 
 // ---- entries ----
 
-static json_t *numbers(const int64_t *values, int count)
-{
-    json_t *array = json_array();
-    for (int i = 0; i < count; i++)
-        json_array_append_new(array, json_integer((json_int_t)values[i]));
-    return array;
-}
-
 static const char *name_of(const bench_spec *spec, int symbol)
 {
     return spec->symbols.items[symbol].name;
@@ -133,9 +125,9 @@ static json_t *kernel_json(const builder *b, const int64_t *config, const int64_
     for (int i = 0; i < b->spec->sizes.names; i++)
         json_object_set_new(sizes, name_of(b->spec, b->spec->sizes.symbols[i]), json_integer((json_int_t)size[i]));
     return json_pack("{s:s, s:i, s:o, s:o, s:I, s:s, s:s, s:s, s:s?, s:b, s:s, s:o, s:o}", "path", b->description->path,
-                     "spec", b->number, "config", numbers(config, b->spec->config_count), "size",
-                     numbers(size, b->spec->sizes.names), "seed", (json_int_t)b->options->seed, "text", text, "name",
-                     b->spec->name, "configuration", configuration, "operation", operation, "compares",
+                     "spec", b->number, "config", bench_json_integers(config, b->spec->config_count), "size",
+                     bench_json_integers(size, b->spec->sizes.names), "seed", (json_int_t)b->options->seed, "text",
+                     text, "name", b->spec->name, "configuration", configuration, "operation", operation, "compares",
                      bench_spec_compares(b->spec), "options", options + (options[0] == ' '), "values", values, "sizes",
                      sizes);
 }
@@ -249,16 +241,9 @@ static bool check_names(const bench_options *o, const bench_description *descrip
 static bool add_all(builder *b, bench_description *descriptions)
 {
     const bench_options *o = b->options;
-    for (size_t i = 0; i < o->kernel_count; i++) {
-        if (!bench_description_read(o->kernels[i], &descriptions[i], b->reason))
-            return false;
-    }
-    if (!check_names(o, descriptions, b->reason) || !bench_kernel_choice_parse(o->cases, &b->choice, b->reason))
+    if (!bench_kernel_choice_read(o->kernels, o->kernel_count, o->cases, descriptions, &b->choice, b->reason) ||
+        !check_names(o, descriptions, b->reason))
         return false;
-    const char *unknown = bench_kernel_choice_unknown(&b->choice, descriptions, o->kernel_count);
-    if (unknown)
-        return bench_explain(b->reason, BENCH_REASON_TEXT, "%s is no kernel, parameter or size of these files",
-                             unknown);
     for (size_t i = 0; i < o->kernel_count; i++) {
         b->description = &descriptions[i];
         for (b->number = 0; b->number < descriptions[i].count; b->number++) {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "spec/point.h"
+#include "spec/read.h"
 
 enum { MOST_CONFIGS = 100000 };
 
@@ -82,6 +83,21 @@ const char *bench_kernel_choice_unknown(const bench_kernel_choice *choice, const
             return choice->values[i].name;
     }
     return NULL;
+}
+
+bool bench_kernel_choice_read(const char *const *paths, size_t count, const char *words,
+                              bench_description *descriptions, bench_kernel_choice *choice,
+                              char reason[BENCH_REASON_TEXT])
+{
+    for (size_t i = 0; i < count; i++) {
+        if (!bench_description_read(paths[i], &descriptions[i], reason))
+            return false;
+    }
+    if (!bench_kernel_choice_parse(words, choice, reason))
+        return false;
+    const char *unknown = bench_kernel_choice_unknown(choice, descriptions, count);
+    return !unknown ||
+           bench_explain(reason, BENCH_REASON_TEXT, "%s is no kernel, parameter or size of these files", unknown);
 }
 
 bool bench_kernel_choice_has(const bench_kernel_choice *choice, const bench_spec *spec)

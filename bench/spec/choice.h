@@ -29,6 +29,13 @@ typedef struct bench_kernel_points {
     int width;
 } bench_kernel_points;
 
+/*
+ * All files, into as many descriptions of zeros, and what the words choose of them. False: reason (a mistake in a file,
+ * a word that is nothing there); the descriptions are to be freed in every case.
+ */
+bool bench_kernel_choice_read(const char *const *paths, size_t count, const char *words,
+                              bench_description *descriptions, bench_kernel_choice *choice,
+                              char reason[BENCH_REASON_TEXT]);
 /* From the words, joined by blanks; "" chooses everything. False: reason. */
 bool bench_kernel_choice_parse(const char *words, bench_kernel_choice *choice, char reason[BENCH_REASON_TEXT]);
 /* A name that none of the descriptions has; NULL: each is somewhere. */

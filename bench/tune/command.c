@@ -17,13 +17,12 @@
 #include "system/timer.h"
 #include "run/dry_run.h"
 #include "run/select.h"
+#include "tune/budget.h"
 #include "tune/database.h"
 #include "tune/kernels.h"
 #include "tune/race.h"
 #include "tune/show.h"
 
-#define BUDGET           60.0
-#define NO_LIMIT         1e9
 #define LEAST_RACE       0.2 // seconds without which a race is not begun
 #define SHARE            1.6 // of the time that is left for a case: most races need less
 
@@ -244,7 +243,7 @@ static void run_case(tuner *t, size_t index, size_t cases_left)
     char time_left[32];
     bench_time_left(time_left, (double)(bench_now_ns() - t->start_ns) * 1e-9, t->suite->count - cases_left,
                     t->suite->count);
-    if (t->budget < NO_LIMIT)
+    if (t->budget < BENCH_TUNE_NO_LIMIT)
         bench_progress_show("[%zu left, %.0f s] %s", cases_left, left, c->canonical);
     else
         bench_progress_show("[%zu left%s] %s", cases_left, time_left, c->canonical);
@@ -388,11 +387,6 @@ static int run(tuner *t, const char *device, const char *preference)
     return code;
 }
 
-static double budget_of(const bench_options *options)
-{
-    return options->budget > 0 ? options->budget : options->budget < 0 ? NO_LIMIT : BUDGET;
-}
-
 #define RACE_SECONDS 1.5 // what a case takes where nothing limits it
 
 static int dry_run(const bench_options *options, const bench_suite *suite)
@@ -401,7 +395,7 @@ static int dry_run(const bench_options *options, const bench_suite *suite)
     for (size_t i = 0; i < suite->count; i++)
         dry.rows += bench_variant_count(&suite->entries[i].c);
     dry.seconds = (double)suite->count * RACE_SECONDS;
-    dry.budget = options->budget < 0 ? 0 : budget_of(options);
+    dry.budget = options->budget < 0 ? 0 : bench_tune_budget(options);
     return bench_dry_run_print(&dry);
 }
 
@@ -409,7 +403,7 @@ static int dry_run(const bench_options *options, const bench_suite *suite)
 static int tune_device(const bench_options *options, const bench_suite *suite, const char *device,
                        const char *preference)
 {
-    tuner t = {.options = options, .suite = suite, .start_ns = bench_now_ns(), .budget = budget_of(options)};
+    tuner t = {.options = options, .suite = suite, .start_ns = bench_now_ns(), .budget = bench_tune_budget(options)};
     t.hung = json_array();
     const int code = run(&t, device, preference);
     bench_runner_process_stop(&t.husk);

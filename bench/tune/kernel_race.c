@@ -80,14 +80,12 @@ static void look_at(bench_runner_process *runner, const bench_kernel_race_option
     tried->build_ns = json_number_value(json_object_get(e->prepared, "build_ns"));
     snprintf(tried->at, sizeof tried->at, "%s", json_string_value(now) ? json_string_value(now) : "");
     json_decref(now);
-    if (bench_interrupted)
-        tried->state = BENCH_STATE_SKIPPED;
-    else if (e->state == BENCH_STATE_OK && e->summary.n > 0)
-        take_times(tried, e);
-    else
-        fail(tried, e);
-    if (!bench_interrupted && e->state == BENCH_STATE_OK)
+    if (!bench_interrupted && e->state == BENCH_STATE_OK && e->summary.n > 0) {
         tried->state = BENCH_STATE_OK;
+        take_times(tried, e);
+    } else if (!bench_interrupted) {
+        fail(tried, e);
+    }
     bench_row_free(row);
     free(row);
 }

@@ -17,12 +17,10 @@
 #include "system/output.h"
 #include "system/terminal.h"
 #include "system/timer.h"
+#include "tune/budget.h"
 #include "tune/kernel_race.h"
 #include "tune/kernel_results.h"
 #include "worker/kernel_runner.h"
-
-#define BUDGET   60.0
-#define NO_LIMIT 1e9
 
 typedef struct kernel_tuner {
     const bench_options *options;
@@ -281,7 +279,7 @@ int bench_tune_kernels(const bench_options *given)
         return BENCH_EXIT_USAGE;
     }
     t.problems = count_problems(&t.suite);
-    t.budget = options.budget > 0 ? options.budget : options.budget < 0 ? NO_LIMIT : BUDGET;
+    t.budget = bench_tune_budget(&options);
     bench_progress_start(options.quiet);
     bench_catch_interrupt();
     bench_expand_devices(&options);

@@ -27,14 +27,6 @@ void bench_kernel_tally_add(bench_kernel_tally *to, const bench_kernel_tally *fr
 
 // ---- asking the worker ----
 
-static json_t *numbers(const int64_t *values, int count)
-{
-    json_t *array = json_array();
-    for (int i = 0; i < count; i++)
-        json_array_append_new(array, json_integer((json_int_t)values[i]));
-    return array;
-}
-
 static bench_state call(bench_kernel_session *v, json_t *request, double seconds, json_t **reply,
                         char reason[BENCH_REASON_TEXT])
 {
@@ -75,10 +67,10 @@ static bench_state ask(const bench_kernel_row *r, const int64_t *size, const cha
     const bench_state state = describe(r->session, r->description, reason);
     if (state != BENCH_STATE_OK)
         return state;
-    json_t *request =
-        json_pack("{s:s, s:i, s:o, s:o, s:I, s:I}", "do", what, "spec", r->number, "config",
-                  numbers(r->config, r->spec->config_count), "size", numbers(size, r->spec->sizes.names), "seed",
-                  (json_int_t)r->session->options->seed, "repeat", (json_int_t)r->session->options->repeat);
+    json_t *request = json_pack(
+        "{s:s, s:i, s:o, s:o, s:I, s:I}", "do", what, "spec", r->number, "config",
+        bench_json_integers(r->config, r->spec->config_count), "size", bench_json_integers(size, r->spec->sizes.names),
+        "seed", (json_int_t)r->session->options->seed, "repeat", (json_int_t)r->session->options->repeat);
     return call(r->session, request, r->session->options->compile_time, reply, reason);
 }
 

@@ -11,7 +11,6 @@
 #include "common/json.h"
 #include "run/select.h"
 #include "spec/point.h"
-#include "spec/read.h"
 #include "system/interrupt.h"
 #include "system/output.h"
 #include "system/terminal.h"
@@ -235,20 +234,6 @@ static int run(verification *v, bench_options *options)
     return exit_code(v, code);
 }
 
-// All files, before anything is run: a mistake in the last one is no reason to wait.
-static bool read_all(verification *v, const bench_options *options, char reason[BENCH_REASON_TEXT])
-{
-    for (size_t i = 0; i < options->kernel_count; i++) {
-        if (!bench_description_read(options->kernels[i], &v->descriptions[i], reason))
-            return false;
-    }
-    if (!bench_kernel_choice_parse(options->cases, &v->choice, reason))
-        return false;
-    const char *unknown = bench_kernel_choice_unknown(&v->choice, v->descriptions, options->kernel_count);
-    return !unknown ||
-           bench_explain(reason, BENCH_REASON_TEXT, "%s is no kernel, parameter or size of these files", unknown);
-}
-
 static bool has_place(const char *path)
 {
     return !path || bench_output_check(path);
@@ -267,7 +252,9 @@ int bench_verify_kernels(const bench_options *given)
     v->options = v->session.options = &options;
     v->session.has_results = options.json_path || options.junit_path;
     bench_output_take_stdout(&options, place);
-    if (!read_all(v, &options, reason)) {
+    // All of them before anything is run: a mistake in the last one is no reason to wait.
+    if (!bench_kernel_choice_read(options.kernels, options.kernel_count, options.cases, v->descriptions, &v->choice,
+                                  reason)) {
         fprintf(stderr, "clbench: %s\n", reason);
         code = BENCH_EXIT_USAGE;
     } else if (has_place(options.json_path) && has_place(options.junit_path)) {
