@@ -96,6 +96,12 @@ typedef struct husk__op {
      * line has the operator's name alone, which does for operators that tests make up.
      */
     void (*write_case)(const void *problem, const void *arguments, husk__case *c);
+    /*
+     * Where one of the arguments may be packed weights: its name, and what they have to agree with a plan in beside
+     * variant and configuration. NULL: none may.
+     */
+    const char *packed_argument;
+    void (*describe_packed)(const husk_plan *plan, husk__key *key);
 } husk__op;
 
 /* A size within a factor of two, for classify: " m=512+" for 512 to 1023. 0 and 1 are exact. */

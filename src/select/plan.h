@@ -128,11 +128,35 @@ struct husk_packed {
 };
 
 /* An empty object with memory of bytes, for the operator to fill by enqueuing its packing. */
-husk_status husk__packed_create(const husk_plan *plan, uint64_t bytes, const husk_tensor *logical, const husk__key *key,
-                                husk_packed **packed, const husk__scope *scope);
+husk_status husk__packed_create(const husk_plan *plan, uint64_t bytes, const husk_tensor *logical, husk_packed **packed,
+                                const husk__scope *scope);
 
 /* Refuse packed weights that were made for another context, operator, variant, configuration or key. */
-husk_status husk__packed_check(const husk_packed *packed, const husk_plan *plan, const husk__key *key,
-                               const char *argument, const husk__scope *scope);
+husk_status husk__packed_check(const husk_packed *packed, const husk_plan *plan, const husk__scope *scope);
+
+/* husk__plan_create for a call that may have packed weights (else NULL): a plan that does not fit them is none. */
+husk_status husk__packed_plan_create(husk_context *context, const husk__op *op, const void *problem,
+                                     const husk__preference *preference, const husk_packed *packed, husk_plan **plan,
+                                     const husk__scope *scope);
+
+/* husk__plan_immediate likewise. With packed weights no other variant can take the place of one that is refused. */
+husk_status husk__packed_immediate(husk_queue *queue, const husk__op *op, const void *problem,
+                                   const husk__preference *preference, const husk_packed *packed, const void *arguments,
+                                   const husk__scope *scope);
+
+/*
+ * The weights of a run, packed or not, against the planned ones. is_packed: the plan was made for packed weights, so it
+ * knows no strides of plain ones.
+ */
+husk_status husk__packed_check_weights(const husk_plan *plan, const husk_tensor *planned, bool is_packed,
+                                       const husk_tensor *given, const husk__scope *scope);
+
+/* Any other tensor of a run, which may not be packed. has: the plan was made for one. */
+husk_status husk__packed_check_other(const husk_plan *plan, const husk_tensor *planned, bool has,
+                                     const husk_tensor *given, const char *argument, const husk__scope *scope);
+
+/* What every ..._plan_pack asks of its arguments once it has its plan; planned and is_packed as above. */
+husk_status husk__packed_begin(const husk_plan *plan, husk_queue *queue, const husk_tensor *planned, bool is_packed,
+                               const husk_tensor *given, husk_packed *const *packed, const husk__scope *scope);
 
 #endif

@@ -111,36 +111,7 @@ husk_status husk_conv_plan_create(husk_context *context, const husk_conv_params 
     const husk__preference preference = make_preference(&whole, x, w, bias, y);
     // Whether weights come packed is every run's own affair: room for packing them stays.
     problem.has_packed_weights = false;
-    status = husk__plan_create(context, &husk__op_conv, &problem, &preference, plan, &scope);
-    if (status != HUSK_OK || !w->packed)
-        return status;
-    husk__key key;
-    husk__conv_packed_key(*plan, &key);
-    status = husk__packed_check(w->packed, *plan, &key, "w", &scope);
-    if (status != HUSK_OK) {
-        husk_plan_release(*plan);
-        *plan = NULL;
-    }
-    return status;
-}
-
-static husk_status check_weights(const husk_plan *plan, const husk_tensor *w, const husk__scope *scope)
-{
-    const husk__conv_problem *problem = plan->problem;
-    if (!w || !w->packed)
-        return husk__plan_check_tensor(&problem->w, w, "w", scope);
-    husk__key key;
-    husk__conv_packed_key(plan, &key);
-    return husk__packed_check(w->packed, plan, &key, "w", scope);
-}
-
-static husk_status check_bias(const husk__conv_problem *problem, const husk_tensor *bias, const husk__scope *scope)
-{
-    if (problem->has_bias && !bias)
-        return husk__reject(scope, "bias", "is NULL, the plan was made with one");
-    if (!problem->has_bias && bias)
-        return husk__reject(scope, "bias", "is not NULL, the plan was made without one");
-    return bias ? husk__plan_check_tensor(&problem->bias, bias, "bias", scope) : HUSK_OK;
+    return husk__packed_plan_create(context, &husk__op_conv, &problem, &preference, w->packed, plan, &scope);
 }
 
 husk_status husk_conv_plan_run(husk_plan *plan, husk_queue *queue, const husk_tensor *x, const husk_tensor *w,
@@ -153,13 +124,13 @@ husk_status husk_conv_plan_run(husk_plan *plan, husk_queue *queue, const husk_te
     if (status != HUSK_OK)
         return status;
     const husk__conv_problem *problem = plan->problem;
-    status = husk__plan_check_tensor(&problem->x, x, "x", &scope);
+    status = husk__packed_check_other(plan, &problem->x, true, x, "x", &scope);
     if (status == HUSK_OK)
-        status = check_weights(plan, w, &scope);
+        status = husk__packed_check_weights(plan, &problem->w, false, w, &scope);
     if (status == HUSK_OK)
-        status = check_bias(problem, bias, &scope);
+        status = husk__packed_check_other(plan, &problem->bias, problem->has_bias, bias, "bias", &scope);
     if (status == HUSK_OK)
-        status = husk__plan_check_tensor(&problem->y, y, "y", &scope);
+        status = husk__packed_check_other(plan, &problem->y, true, y, "y", &scope);
     const husk__conv_arguments arguments = {x, w, bias, y};
     if (status == HUSK_OK)
         status = bind(queue, &arguments, &scope);
@@ -178,22 +149,14 @@ husk_status husk_conv_plan_pack(husk_plan *plan, husk_queue *queue, const husk_t
         status = husk__plan_check(plan, &husk__op_conv, queue, &scope);
     if (status != HUSK_OK)
         return status;
-    if (!packed)
-        return husk__reject(&scope, "packed", "is NULL");
     const husk__conv_problem *problem = plan->problem;
-    if (w && w->packed)
-        return husk__reject(&scope, "w", "is packed already");
-    status = husk__plan_check_tensor(&problem->w, w, "w", &scope);
-    if (status == HUSK_OK)
-        status = husk__tensor_bind(queue, w, "w", &scope);
+    status = husk__packed_begin(plan, queue, &problem->w, false, w, packed, &scope);
     if (status != HUSK_OK)
         return status;
     const husk__conv_state *state = plan->state;
-    husk__key key;
-    husk__conv_packed_key(plan, &key);
     husk_packed *made;
     const uint64_t bytes = husk__accumulator_size(problem->dtype) * (uint64_t)husk__max_i64(1, state->packed_count);
-    status = husk__packed_create(plan, bytes, &problem->w, &key, &made, &scope);
+    status = husk__packed_create(plan, bytes, &problem->w, &made, &scope);
     if (status == HUSK_OK && state->packed_count > 0) {
         status = husk__conv_pack(plan, queue, w, made->buffer, &scope);
         if (status != HUSK_OK)
@@ -284,4 +247,6 @@ const husk__op husk__op_conv = {
     .prewarm = prewarm,
     .classify = husk__conv_classify,
     .write_case = write_case,
+    .packed_argument = "w",
+    .describe_packed = husk__conv_describe_packed,
 };

@@ -30,12 +30,10 @@ double husk__conv_flops(const husk__candidate *candidate)
     return 2.0 * (double)husk__tensor_count(&problem->y) * (double)husk__conv_filter_count(problem);
 }
 
-void husk__conv_packed_key(const husk_plan *plan, husk__key *key)
+void husk__conv_describe_packed(const husk_plan *plan, husk__key *key)
 {
     const husk__conv_problem *problem = plan->problem;
     const husk__conv_state *state = plan->state;
-    key->size = 0;
-    key->is_full = false;
     husk__key_i64(key, problem->geometry.groups);
     husk__key_i64(key, problem->w.dtype);
     for (int32_t d = 0; d < problem->w.rank; ++d)
@@ -224,10 +222,8 @@ husk_status husk__conv_weights(const husk_plan *plan, husk_queue *queue, const h
     const husk_packed *packed = arguments->w->packed;
     const uint32_t size = packed_unit(plan);
     if (packed) {
-        husk__key key;
-        husk__conv_packed_key(plan, &key);
         *weights = HUSK__ARG_BUFFER(packed->buffer, 0, size);
-        return husk__packed_check(packed, plan, &key, "w", scope);
+        return husk__packed_check(packed, plan, scope);
     }
     *weights = HUSK__ARG_BUFFER(state->packed_count ? scratch->buffer : NULL, 0, size);
     return state->packed_count ? husk__conv_pack(plan, queue, arguments->w, scratch->buffer, scope) : HUSK_OK;

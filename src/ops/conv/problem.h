@@ -142,7 +142,7 @@ double husk__conv_error_factor(const husk__candidate *candidate);
 double husk__conv_flops(const husk__candidate *candidate);
 
 /* The key that packed weights must share with a plan, which is prepared. */
-void husk__conv_packed_key(const husk_plan *plan, husk__key *key);
+void husk__conv_describe_packed(const husk_plan *plan, husk__key *key);
 
 /* plan->state, of so many bytes: zeros, with the activation filled in and both kernels of a file made. */
 husk_status husk__conv_prepare(husk_plan *plan, size_t state_size, const char *file, const char *kernel,

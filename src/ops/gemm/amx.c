@@ -355,9 +355,7 @@ husk_status husk__gemm_amx_pack(const husk_plan *plan, husk_queue *queue, const 
         status = kernel_of(plan, true, "husk_gemm_amx_pack", &pack, scope);
     if (status != HUSK_OK)
         return status;
-    husk__key key = {0};
-    husk__gemm_packed_key(problem, &key);
-    status = husk__packed_create(plan, (uint64_t)words * sizeof(uint32_t), &problem->b, &key, packed, scope);
+    status = husk__packed_create(plan, (uint64_t)words * sizeof(uint32_t), &problem->b, packed, scope);
     if (status != HUSK_OK || words == 0)
         return status;
     // The given tensor's strides: a plan made for packed weights has none of its own.

@@ -361,19 +361,7 @@ husk_status husk_gemm(husk_queue *queue, const husk_gemm_params *params, float a
         make_without_product(&problem, &own, &preference, preference.limit);
         return husk__plan_immediate(queue, &husk__op_gemm, &problem, &preference, &own, &scope);
     }
-    if (!b->packed)
-        return husk__plan_immediate(queue, &husk__op_gemm, &problem, &preference, &run, &scope);
-    husk_plan *plan;
-    status = husk__plan_find(husk_queue_context(queue), &husk__op_gemm, &problem, &preference, &plan, &scope);
-    if (status != HUSK_OK)
-        return status;
-    husk__key key = {0};
-    husk__gemm_packed_key(&problem, &key);
-    status = husk__packed_check(b->packed, plan, &key, "b", &scope);
-    if (status == HUSK_OK)
-        status = husk__plan_execute(plan, queue, &run, &scope);
-    husk__plan_was_last(plan, queue);
-    return status;
+    return husk__packed_immediate(queue, &husk__op_gemm, &problem, &preference, b->packed, &run, &scope);
 }
 
 husk_status husk_gemm_plan_create(husk_context *context, const husk_gemm_params *params, const husk_tensor *a,
@@ -392,53 +380,22 @@ husk_status husk_gemm_plan_create(husk_context *context, const husk_gemm_params 
         status = resolve(context, params, a, b, bias, c, &problem, &preference, &scope);
     if (status == HUSK_OK)
         status = husk__dtype_check(context, problem.dtype, "a", &scope);
-    if (status == HUSK_OK)
-        status = husk__plan_create(context, &husk__op_gemm, &problem, &preference, plan, &scope);
-    if (status != HUSK_OK || !b->packed)
+    if (status != HUSK_OK)
         return status;
-    husk__key key = {0};
-    husk__gemm_packed_key(&problem, &key);
-    status = husk__packed_check(b->packed, *plan, &key, "b", &scope);
-    if (status != HUSK_OK) {
-        husk_plan_release(*plan);
-        *plan = NULL;
-    }
-    return status;
+    return husk__packed_plan_create(context, &husk__op_gemm, &problem, &preference, b->packed, plan, &scope);
 }
 
 // The tensors of a run against the plan's.
 static husk_status check_run(const husk_plan *plan, const husk__gemm_run *run, const husk__scope *scope)
 {
     const husk__gemm_problem *problem = plan->problem;
-    if (!run->a)
-        return husk__reject(scope, "a", "is NULL");
-    if (!run->b)
-        return husk__reject(scope, "b", "is NULL");
-    if (!run->c)
-        return husk__reject(scope, "c", "is NULL");
-    if (problem->has_bias != (run->bias != NULL))
-        return husk__reject(scope, "bias",
-                            problem->has_bias ? "is NULL, the plan was made for one"
-                                              : "is given, the plan was made for none");
-    if (run->a->packed || run->c->packed || (run->bias && run->bias->packed))
-        return husk__reject(scope, run->a->packed ? "a" : run->c->packed ? "c" : "bias", "is packed; only b may be");
-    husk_status status = husk__plan_check_tensor(&problem->a, run->a, "a", scope);
-    if (status == HUSK_OK && run->b->dtype != problem->b.dtype)
-        status = husk__reject(scope, "b", "is %s, the plan was made for %s", husk_dtype_name(run->b->dtype),
-                              husk_dtype_name(problem->b.dtype));
-    if (status == HUSK_OK && run->b->packed) {
-        husk__key key = {0};
-        husk__gemm_packed_key(problem, &key);
-        status = husk__packed_check(run->b->packed, plan, &key, "b", scope);
-    } else if (status == HUSK_OK && problem->b_is_packed) {
-        status = husk__reject(scope, "b", "is not packed, the plan was made for packed weights");
-    } else if (status == HUSK_OK) {
-        status = husk__plan_check_tensor(&problem->b, run->b, "b", scope);
-    }
-    if (status == HUSK_OK && run->bias)
-        status = husk__plan_check_tensor(&problem->bias, run->bias, "bias", scope);
+    husk_status status = husk__packed_check_other(plan, &problem->a, true, run->a, "a", scope);
     if (status == HUSK_OK)
-        status = husk__plan_check_tensor(&problem->c, run->c, "c", scope);
+        status = husk__packed_check_weights(plan, &problem->b, problem->b_is_packed, run->b, scope);
+    if (status == HUSK_OK)
+        status = husk__packed_check_other(plan, &problem->bias, problem->has_bias, run->bias, "bias", scope);
+    if (status == HUSK_OK)
+        status = husk__packed_check_other(plan, &problem->c, true, run->c, "c", scope);
     return status;
 }
 
@@ -495,23 +452,8 @@ husk_status husk_gemm_plan_pack(husk_plan *plan, husk_queue *queue, const husk_t
         status = husk__plan_check(plan, &husk__op_gemm, queue, &scope);
     if (status != HUSK_OK)
         return status;
-    if (!packed)
-        return husk__reject(&scope, "packed", "is NULL");
-    if (!b)
-        return husk__reject(&scope, "b", "is NULL");
-    if (b->packed)
-        return husk__reject(&scope, "b", "is packed already");
     const husk__gemm_problem *problem = plan->problem;
-    // A plan made for packed weights knows b's shape, but no strides that the plain ones would have to have.
-    husk_tensor planned = problem->b;
-    if (problem->b_is_packed && b->rank == planned.rank) {
-        husk_tensor resolved = *b;
-        husk__tensor_resolve(&resolved);
-        memcpy(planned.strides, resolved.strides, sizeof planned.strides);
-    }
-    status = husk__plan_check_tensor(&planned, b, "b", &scope);
-    if (status == HUSK_OK)
-        status = husk__tensor_bind(queue, b, "b", &scope);
+    status = husk__packed_begin(plan, queue, &problem->b, problem->b_is_packed, b, packed, &scope);
     if (status == HUSK_OK && problem->b.rank == 3)
         status = husk__fail(&scope, HUSK_UNSUPPORTED, "b: is a batch of matrices; one matrix can be packed");
     if (status == HUSK_OK && (problem->wide & HUSK__GEMM_WIDE_B))
@@ -563,4 +505,6 @@ const husk__op husk__op_gemm = {
     .prewarm = prewarm,
     .classify = classify,
     .write_case = write_case,
+    .packed_argument = "b",
+    .describe_packed = husk__gemm_describe_packed,
 };

@@ -36,10 +36,8 @@ husk_status husk__gemm_rows_pack(const husk_plan *plan, husk_queue *queue, const
                                               .c_column = 1}};
     husk__gemm_options(&as_output, "", options, sizeof options);
     husk_status status = husk__kernel_get(plan->context, "gemm/reduce.cl", options, "husk_gemm_reduce", &copy, scope);
-    husk__key key = {0};
-    husk__gemm_packed_key(problem, &key);
     if (status == HUSK_OK)
-        status = husk__packed_create(plan, (uint64_t)elements * element, &problem->b, &key, packed, scope);
+        status = husk__packed_create(plan, (uint64_t)elements * element, &problem->b, packed, scope);
     if (status != HUSK_OK || elements == 0)
         return status;
     husk_tensor plain = *b;

@@ -491,10 +491,8 @@ husk_status husk__gemm_panels_pack(const husk_plan *plan, husk_queue *queue, con
         status = kernel_of(plan, true, "husk_gemm_packed", &multiply, scope);
     if (status != HUSK_OK)
         return status;
-    husk__key key = {0};
-    husk__gemm_packed_key(problem, &key);
     const uint32_t element = (uint32_t)husk_dtype_size(problem->b.dtype);
-    status = husk__packed_create(plan, (uint64_t)elements * element, &problem->b, &key, packed, scope);
+    status = husk__packed_create(plan, (uint64_t)elements * element, &problem->b, packed, scope);
     if (status != HUSK_OK || elements == 0)
         return status;
     // The given tensor's strides: a plan made for packed weights has none of its own.

@@ -66,8 +66,9 @@ void husk__gemm_options(const husk__gemm_problem *problem, const char *configura
              configuration);
 }
 
-void husk__gemm_packed_key(const husk__gemm_problem *problem, husk__key *key)
+void husk__gemm_describe_packed(const husk_plan *plan, husk__key *key)
 {
+    const husk__gemm_problem *problem = plan->problem;
     husk__key_i64(key, problem->shape.k);
     husk__key_i64(key, problem->shape.n);
     husk__key_i64(key, problem->transpose_b);

@@ -86,7 +86,7 @@ double husk__gemm_flops(const husk__candidate *candidate);
 void husk__gemm_options(const husk__gemm_problem *problem, const char *configuration, char *options, size_t capacity);
 
 /* What must agree between packed weights and a plan that uses them. */
-void husk__gemm_packed_key(const husk__gemm_problem *problem, husk__key *key);
+void husk__gemm_describe_packed(const husk_plan *plan, husk__key *key);
 
 /* ---- aligned rows, the packed weights of tiled, matrix and clblast: pack.c ---- */
 

@@ -11,18 +11,18 @@
 #include "base/tensor.h"
 
 typedef husk__quantized_conv_problem problem;
-typedef husk__quantized_conv_run arguments;
+typedef husk__quantized_run arguments;
 
 static void describe(const void *untyped, husk__key *key)
 {
     const problem *own = untyped;
     husk__products_describe(&own->products, key);
-    husk__key_tensor(key, &own->x);
-    husk__key_tensor(key, &own->w);
-    husk__key_tensor(key, &own->y);
-    husk__key_tensor(key, own->has_scale ? &own->w_scale : NULL);
-    husk__key_tensor(key, own->has_bias ? &own->bias : NULL);
-    husk__key_i64(key, own->w_is_packed);
+    husk__key_tensor(key, &own->tensors.input);
+    husk__key_tensor(key, &own->tensors.weights);
+    husk__key_tensor(key, &own->tensors.output);
+    husk__key_tensor(key, own->tensors.has_scale ? &own->tensors.scale : NULL);
+    husk__key_tensor(key, own->tensors.has_bias ? &own->tensors.bias : NULL);
+    husk__key_i64(key, own->tensors.is_packed);
     husk__key_i64(key, own->groups);
     for (int d = 0; d < 3; ++d) {
         husk__key_i64(key, own->stride[d]);
@@ -35,8 +35,9 @@ static void describe(const void *untyped, husk__key *key)
 static void classify(const void *untyped, husk__text *text)
 {
     const problem *own = untyped;
-    husk__text_format(text, " %s %s %s %s", husk_dtype_name(own->x.dtype), husk_dtype_name(own->y.dtype),
-                      own->x_strides[1] == 1 ? "nhwc" : "nchw", own->w_is_packed ? "packed" : "plain");
+    husk__text_format(text, " %s %s %s %s", husk_dtype_name(own->tensors.input.dtype),
+                      husk_dtype_name(own->tensors.output.dtype), own->x_strides[1] == 1 ? "nhwc" : "nchw",
+                      own->tensors.is_packed ? "packed" : "plain");
     husk__class_size(text, "groups", own->groups);
     husk__class_size(text, "m", own->products.m);
     husk__class_size(text, "n", own->products.n);
@@ -48,7 +49,7 @@ static void write_options(const problem *own, husk__case *c)
 {
     static const char *const names[] = {"depth", "height", "width"};
     const int64_t *stride = own->stride, *pad = own->pad, *dilation = own->dilation;
-    const bool has_depth = own->x.rank == 5;
+    const bool has_depth = own->tensors.input.rank == 5;
     int64_t most = 0;
     bool is_plain = !has_depth && pad[1] == pad[2] &&
                     (stride[1] == stride[2] || own->out[1] == 1 || own->out[2] == 1) &&
@@ -70,26 +71,27 @@ static void write_case(const void *untyped, const void *untyped_run, husk__case 
 {
     const problem *own = untyped;
     const arguments *given = untyped_run;
-    const bool is_packed = own->w_is_packed || (given && given->w->packed);
+    const bool is_packed = own->tensors.is_packed || (given && given->weights->packed);
     husk__case_begin(c, "quantized_conv");
     husk__case_integer(c, "n", own->batch, 1);
-    husk__case_size(c, "c", own->x.shape[1]);
+    husk__case_size(c, "c", own->tensors.input.shape[1]);
     husk__case_size(c, "h", own->in[1]);
     husk__case_size(c, "w", own->in[2]);
-    husk__case_size(c, "k", own->w.shape[0]);
+    husk__case_size(c, "k", own->tensors.weights.shape[0]);
     husk__case_size(c, "r", own->filter[1]);
     husk__case_size(c, "s", own->filter[2]);
     write_options(own, c);
     husk__case_integer(c, "groups", own->groups, 1);
-    husk__case_word(c, "y", husk_dtype_name(own->y.dtype == HUSK_U8 ? HUSK_I8 : own->y.dtype), "f32");
-    husk__case_integer(c, "u8", own->x.dtype == HUSK_U8, 0);
-    husk__case_integer(c, "bias", own->has_bias, 0);
+    husk__case_word(c, "y", husk_dtype_name(own->tensors.output.dtype == HUSK_U8 ? HUSK_I8 : own->tensors.output.dtype),
+                    "f32");
+    husk__case_integer(c, "u8", own->tensors.input.dtype == HUSK_U8, 0);
+    husk__case_integer(c, "bias", own->tensors.has_bias, 0);
     husk__case_act(c, (husk_act)own->products.activation, own->products.slope);
-    husk__case_layout(c, "x", &own->x, "y", &own->y);
+    husk__case_layout(c, "x", &own->tensors.input, "y", &own->tensors.output);
     husk__case_integer(c, "packed", is_packed, 0);
     if (!is_packed)
-        husk__case_tensor(c, "w", &own->w);
-    if (own->y.dtype == HUSK_U8)
+        husk__case_tensor(c, "w", &own->tensors.weights);
+    if (own->tensors.output.dtype == HUSK_U8)
         husk__case_note(c, "y is u8");
 }
 
@@ -106,20 +108,11 @@ const husk__op husk__op_quantized_conv = {
     .prewarm = prewarm,
     .classify = classify,
     .write_case = write_case,
+    .packed_argument = "w",
+    .describe_packed = husk__quantized_conv_describe_packed,
 };
 
 // ---- validation and resolution ----
-
-// i8, plain or packed.
-static husk_status check_weights(const husk_tensor *w, const husk__scope *scope)
-{
-    husk_status status = husk__tensor_check(w, "w", scope);
-    if (status == HUSK_OK && w->packed && w->packed->op != &husk__op_quantized_conv)
-        status = husk__reject(scope, "w", "was packed for %s, not for quantized_conv", w->packed->op->name);
-    if (status == HUSK_OK && w->dtype != HUSK_I8)
-        status = husk__fail(scope, HUSK_UNSUPPORTED, "w: is %s; weights are i8", husk_dtype_name(w->dtype));
-    return status;
-}
 
 // Sizes and options are a convolution's: as its shapes alone say, whatever the elements are.
 static husk_status check_shapes(const husk_conv_params *params, const husk_tensor *x, const husk_tensor *w,
@@ -142,15 +135,15 @@ static husk_status check_shapes(const husk_conv_params *params, const husk_tenso
 
 static void set_space(const husk_conv_params *params, problem *own)
 {
-    const int32_t space = own->x.rank - 2;
+    const int32_t space = own->tensors.input.rank - 2;
     for (int32_t i = 0; i < 3; ++i) {
         const int32_t d = i - (3 - space);
         own->in[i] = own->out[i] = own->filter[i] = own->stride[i] = own->dilation[i] = 1;
         if (d < 0)
             continue;
-        own->in[i] = own->x.shape[2 + d];
-        own->out[i] = own->y.shape[2 + d];
-        own->filter[i] = own->w.shape[2 + d];
+        own->in[i] = own->tensors.input.shape[2 + d];
+        own->out[i] = own->tensors.output.shape[2 + d];
+        own->filter[i] = own->tensors.weights.shape[2 + d];
         // A step that is never taken is 1: products with it stay numbers.
         own->stride[i] = params->stride[d] && own->out[i] > 1 ? params->stride[d] : 1;
         own->dilation[i] = params->dilation[d] && own->filter[i] > 1 ? params->dilation[d] : 1;
@@ -163,8 +156,9 @@ static void set_space(const husk_conv_params *params, problem *own)
 static husk_status check_sizes(const problem *own, const husk__scope *scope)
 {
     const int64_t most = INT32_MAX / 4;
-    int64_t largest = husk__max_i64(own->batch, husk__max_i64(own->x.shape[1], own->w.shape[0]));
-    int64_t positions = 1, depth = own->channels, bytes = own->x.shape[1];
+    int64_t largest =
+        husk__max_i64(own->batch, husk__max_i64(own->tensors.input.shape[1], own->tensors.weights.shape[0]));
+    int64_t positions = 1, depth = own->channels, bytes = own->tensors.input.shape[1];
     bool fits = husk__mul_i64(bytes, husk__max_i64(own->batch, 1), &bytes); // a batch of 0 has images' sizes, too
     for (int d = 0; d < 3; ++d) {
         const int64_t numbers[] = {own->in[d],  own->out[d],     own->filter[d],  own->stride[d],
@@ -179,8 +173,10 @@ static husk_status check_sizes(const problem *own, const husk__scope *scope)
                husk__mul_i64(bytes, own->in[d] + own->pad[d] + own->pad_end[d], &bytes) && bytes <= INT64_MAX / 4;
     }
     // Of the elements under all windows a copy is made, which neither an expanded x or w nor a small y bounds.
-    const int64_t windows[] = {own->batch,  own->x.shape[1], own->out[0],    own->out[1],
-                               own->out[2], own->filter[0],  own->filter[1], own->filter[2]};
+    const int64_t windows[] = {own->batch,     own->tensors.input.shape[1],
+                               own->out[0],    own->out[1],
+                               own->out[2],    own->filter[0],
+                               own->filter[1], own->filter[2]};
     if (fits && !husk__product_fits(windows, 8, INT64_C(1) << 50))
         return husk__fail(scope, HUSK_UNSUPPORTED, "more than 2^50 elements of x under all windows of w");
     if (fits)
@@ -227,29 +223,48 @@ static void set_products(problem *own)
     p->c_column = own->groups * own->filters > 1 ? y[1] : 1;
     p->c_group = own->filters * y[1];
     p->column_step = own->filters;
-    p->a_dtype = own->x.dtype;
-    p->c_dtype = own->y.dtype;
+    p->a_dtype = own->tensors.input.dtype;
+    p->c_dtype = own->tensors.output.dtype;
 }
 
-static void keep(const husk_tensor *tensor, bool *has, husk_tensor *out)
+static bool is_empty(const void *untyped)
 {
-    *has = tensor != NULL;
-    if (tensor)
-        *out = husk__tensor_bare_copy(tensor);
+    const problem *own = untyped;
+    return own->products.m == 0 || own->products.n == 0;
 }
+
+static husk_status pack(const husk_plan *plan, husk_queue *queue, const husk_tensor *w, husk_packed **packed,
+                        const husk__scope *scope)
+{
+    if (plan->variant == &husk__quantized_conv_implicit_gemm)
+        return husk__quantized_conv_pack(plan, queue, w, packed, scope);
+    if (plan->variant == &husk__quantized_conv_depthwise)
+        return husk__quantized_conv_depthwise_pack(plan, queue, w, packed, scope);
+    return husk__fail(scope, HUSK_UNSUPPORTED, "w: variant %s takes it as it is", plan->variant->name);
+}
+
+static const husk__quantized_calls calls = {.op = &husk__op_quantized_conv,
+                                            .input = "x",
+                                            .weights = "w",
+                                            .scale = "w_scale",
+                                            .output = "y",
+                                            .input_quantization = "x_quantization",
+                                            .output_quantization = "y_quantization",
+                                            .is_empty = is_empty,
+                                            .pack = pack};
 
 // Every argument but memory and the values of a run.
-static husk_status resolve(const husk_quantized_conv_params *params, const husk_tensor *x, const husk_tensor *w,
-                           const husk_tensor *w_scale, const husk_tensor *bias, const husk_tensor *y, problem *own,
-                           husk__preference *preference, const husk__scope *scope)
+static husk_status resolve(const husk_quantized_conv_params *params, const husk__quantized_arguments *call,
+                           problem *own, husk__preference *preference, const husk__scope *scope)
 {
+    const husk_tensor *x = call->input, *w = call->weights, *y = call->output;
     husk_conv_params given;
     memset(own, 0, sizeof *own);
     husk_status status = husk__params_read(&given, sizeof given, "HUSK_QUANTIZED_CONV_PARAMS", params, scope);
     if (status == HUSK_OK)
         status = husk__products_check_byte(x, "x", scope);
     if (status == HUSK_OK)
-        status = check_weights(w, scope);
+        status = husk__quantized_check_weights(&calls, w, scope);
     if (status == HUSK_OK)
         status = husk__products_check_output(y, "y", scope);
     if (status == HUSK_OK)
@@ -258,17 +273,13 @@ static husk_status resolve(const husk_quantized_conv_params *params, const husk_
         status =
             husk__products_check_activation(given.activation, given.activation_slope, y->dtype, &own->products, scope);
     if (status == HUSK_OK)
-        status = husk__products_check_channels(w_scale, "w_scale", bias, y, "y", w->shape[0], &own->products, scope);
+        status = husk__products_check_channels(call->scale, "w_scale", call->bias, y, "y", w->shape[0], &own->products,
+                                               scope);
     if (status == HUSK_OK)
         status = husk__tensor_check_distinct(y, "y", scope);
     if (status != HUSK_OK)
         return status;
-    own->x = husk__tensor_bare_copy(x);
-    own->w = husk__tensor_bare_copy(w);
-    own->y = husk__tensor_bare_copy(y);
-    keep(w_scale, &own->has_scale, &own->w_scale);
-    keep(bias, &own->has_bias, &own->bias);
-    own->w_is_packed = w->packed != NULL;
+    husk__quantized_keep(call, &own->tensors);
     own->batch = x->shape[0];
     own->groups = given.groups ? given.groups : 1;
     own->channels = w->shape[1];
@@ -281,38 +292,8 @@ static husk_status resolve(const husk_quantized_conv_params *params, const husk_
     husk__quantized_conv_strides(w, own->w_strides);
     husk__quantized_conv_strides(y, own->y_strides);
     set_products(own);
-    const husk_tensor *const tensors[] = {&own->x, &own->w, &own->y};
-    *preference = husk__preference_of(given.variant, given.workspace_limit, tensors, 3);
-    husk__preference_of_packed(preference, w->packed);
+    *preference = husk__quantized_preference(given.variant, given.workspace_limit, call, &own->tensors);
     return HUSK_OK;
-}
-
-// The memory behind the arguments, and the values.
-static husk_status bind(const problem *own, husk_queue *queue, arguments *run, const husk_quantization *x_quantization,
-                        const husk_quantization *y_quantization, const husk__scope *scope)
-{
-    const bool is_quantized = own->y.dtype == HUSK_I8 || own->y.dtype == HUSK_U8;
-    const husk_tensor *const tensors[] = {run->x, run->w->packed ? NULL : run->w, run->w_scale, run->bias};
-    static const char *const names[] = {"x", "w", "w_scale", "bias"};
-    husk_status status = husk__products_check_quantization(x_quantization, "x_quantization", own->x.dtype, true,
-                                                           &run->x_quantization, scope);
-    if (status == HUSK_OK)
-        status = husk__products_check_quantization(y_quantization, "y_quantization", own->y.dtype, is_quantized,
-                                                   &run->y_quantization, scope);
-    for (int i = 0; i < 4 && status == HUSK_OK; ++i)
-        if (tensors[i])
-            status = husk__tensor_bind(queue, tensors[i], names[i], scope);
-    if (status == HUSK_OK)
-        status = husk__tensor_bind(queue, run->y, "y", scope);
-    for (int i = 0; i < 4 && status == HUSK_OK; ++i)
-        if (tensors[i])
-            status = husk__refuse_overlap(run->y, "y", tensors[i], names[i], scope);
-    return status;
-}
-
-static bool is_empty(const problem *own)
-{
-    return own->products.m == 0 || own->products.n == 0;
 }
 
 // ---- the calls ----
@@ -322,31 +303,14 @@ husk_status husk_quantized_conv(husk_queue *queue, const husk_quantized_conv_par
                                 const husk_tensor *w_scale, const husk_tensor *bias, const husk_tensor *y,
                                 const husk_quantization *y_quantization)
 {
+    const husk__quantized_arguments given = {x, w, w_scale, bias, y, x_quantization, y_quantization};
     husk__scope scope;
     problem own;
     husk__preference preference = {0};
     husk_status status = husk__call_begin(queue, "husk_quantized_conv", &scope);
     if (status == HUSK_OK)
-        status = resolve(params, x, w, w_scale, bias, y, &own, &preference, &scope);
-    if (status != HUSK_OK)
-        return status;
-    arguments run = {.x = x, .w = w, .w_scale = w_scale, .bias = bias, .y = y};
-    status = bind(&own, queue, &run, x_quantization, y_quantization, &scope);
-    if (status != HUSK_OK || is_empty(&own))
-        return status;
-    if (!w->packed)
-        return husk__plan_immediate(queue, &husk__op_quantized_conv, &own, &preference, &run, &scope);
-    husk_plan *plan;
-    husk__key key = {0};
-    status = husk__plan_find(husk_queue_context(queue), &husk__op_quantized_conv, &own, &preference, &plan, &scope);
-    if (status != HUSK_OK)
-        return status;
-    husk__quantized_conv_packed_key(&own, &key);
-    status = husk__packed_check(w->packed, plan, &key, "w", &scope);
-    if (status == HUSK_OK)
-        status = husk__plan_execute(plan, queue, &run, &scope);
-    husk__plan_was_last(plan, queue);
-    return status;
+        status = resolve(params, &given, &own, &preference, &scope);
+    return status == HUSK_OK ? husk__quantized_call(queue, &calls, &own, &preference, &given, &scope) : status;
 }
 
 husk_status husk_quantized_conv_plan_create(husk_context *context, const husk_quantized_conv_params *params,
@@ -354,6 +318,7 @@ husk_status husk_quantized_conv_plan_create(husk_context *context, const husk_qu
                                             const husk_tensor *bias, const husk_tensor *y, husk_plan **plan,
                                             husk_error *error)
 {
+    const husk__quantized_arguments given = {x, w, w_scale, bias, y, NULL, NULL};
     husk__scope scope;
     problem own;
     husk__preference preference = {0};
@@ -363,55 +328,10 @@ husk_status husk_quantized_conv_plan_create(husk_context *context, const husk_qu
     if (plan)
         *plan = NULL;
     if (status == HUSK_OK)
-        status = resolve(params, x, w, w_scale, bias, y, &own, &preference, &scope);
-    if (status == HUSK_OK)
-        status = husk__plan_create(context, &husk__op_quantized_conv, &own, &preference, plan, &scope);
-    if (status != HUSK_OK || !w->packed)
+        status = resolve(params, &given, &own, &preference, &scope);
+    if (status != HUSK_OK)
         return status;
-    husk__key key = {0};
-    husk__quantized_conv_packed_key(&own, &key);
-    status = husk__packed_check(w->packed, *plan, &key, "w", &scope);
-    if (status != HUSK_OK) {
-        husk_plan_release(*plan);
-        *plan = NULL;
-    }
-    return status;
-}
-
-static husk_status check_optional(const husk_tensor *planned, bool has, const husk_tensor *given, const char *argument,
-                                  const husk__scope *scope)
-{
-    if (has != (given != NULL))
-        return husk__reject(scope, argument,
-                            has ? "is NULL, the plan was made for one" : "is given, the plan was made for none");
-    if (given && given->packed)
-        return husk__reject(scope, argument, "is packed; only w may be");
-    return given ? husk__plan_check_tensor(planned, given, argument, scope) : HUSK_OK;
-}
-
-// The tensors of a run against the plan's.
-static husk_status check_run(const husk_plan *plan, const arguments *run, const husk__scope *scope)
-{
-    const problem *own = plan->problem;
-    if (!run->w)
-        return husk__reject(scope, "w", "is NULL");
-    husk_status status = check_optional(&own->x, true, run->x, "x", scope);
-    if (status == HUSK_OK && run->w->packed) {
-        husk__key key = {0};
-        husk__quantized_conv_packed_key(own, &key);
-        status = husk__packed_check(run->w->packed, plan, &key, "w", scope);
-    } else if (status == HUSK_OK && own->w_is_packed) {
-        status = husk__reject(scope, "w", "is not packed, the plan was made for packed weights");
-    } else if (status == HUSK_OK) {
-        status = husk__plan_check_tensor(&own->w, run->w, "w", scope);
-    }
-    if (status == HUSK_OK)
-        status = check_optional(&own->w_scale, own->has_scale, run->w_scale, "w_scale", scope);
-    if (status == HUSK_OK)
-        status = check_optional(&own->bias, own->has_bias, run->bias, "bias", scope);
-    if (status == HUSK_OK)
-        status = check_optional(&own->y, true, run->y, "y", scope);
-    return status;
+    return husk__packed_plan_create(context, calls.op, &own, &preference, w->packed, plan, &scope);
 }
 
 husk_status husk_quantized_conv_plan_run(husk_plan *plan, husk_queue *queue, const husk_tensor *x,
@@ -419,55 +339,20 @@ husk_status husk_quantized_conv_plan_run(husk_plan *plan, husk_queue *queue, con
                                          const husk_tensor *w_scale, const husk_tensor *bias, const husk_tensor *y,
                                          const husk_quantization *y_quantization)
 {
+    const husk__quantized_arguments given = {x, w, w_scale, bias, y, x_quantization, y_quantization};
     husk__scope scope;
-    arguments run = {.x = x, .w = w, .w_scale = w_scale, .bias = bias, .y = y};
-    husk_status status = husk__call_begin(queue, "husk_quantized_conv_plan_run", &scope);
-    if (status == HUSK_OK)
-        status = husk__plan_check(plan, &husk__op_quantized_conv, queue, &scope);
-    if (status == HUSK_OK)
-        status = check_run(plan, &run, &scope);
-    if (status == HUSK_OK)
-        status = bind(plan->problem, queue, &run, x_quantization, y_quantization, &scope);
-    if (status != HUSK_OK || is_empty(plan->problem))
-        return status;
-    return husk__plan_execute(plan, queue, &run, &scope);
+    const husk_status status = husk__call_begin(queue, "husk_quantized_conv_plan_run", &scope);
+    return status == HUSK_OK ? husk__quantized_plan_run(plan, queue, &calls, &given, &scope) : status;
 }
 
 husk_status husk_quantized_conv_plan_pack(husk_plan *plan, husk_queue *queue, const husk_tensor *w,
                                           husk_packed **packed)
 {
     husk__scope scope;
-    husk_status status = husk__call_begin(queue, "husk_quantized_conv_plan_pack", &scope);
     if (packed)
         *packed = NULL;
-    if (status == HUSK_OK)
-        status = husk__plan_check(plan, &husk__op_quantized_conv, queue, &scope);
-    if (status == HUSK_OK && !packed)
-        status = husk__reject(&scope, "packed", "is NULL");
-    if (status == HUSK_OK && !w)
-        status = husk__reject(&scope, "w", "is NULL");
-    if (status == HUSK_OK && w->packed)
-        status = husk__reject(&scope, "w", "is packed already");
-    if (status != HUSK_OK)
-        return status;
-    const problem *own = plan->problem;
-    // A plan made for packed weights knows w's shape, but no strides that the plain ones would have to have.
-    husk_tensor planned = own->w;
-    if (own->w_is_packed && w->rank == planned.rank) {
-        husk_tensor resolved = *w;
-        husk__tensor_resolve(&resolved);
-        memcpy(planned.strides, resolved.strides, sizeof planned.strides);
-    }
-    status = husk__plan_check_tensor(&planned, w, "w", &scope);
-    if (status == HUSK_OK)
-        status = husk__tensor_bind(queue, w, "w", &scope);
-    if (status != HUSK_OK)
-        return status;
-    if (plan->variant == &husk__quantized_conv_implicit_gemm)
-        return husk__quantized_conv_pack(plan, queue, w, packed, &scope);
-    if (plan->variant == &husk__quantized_conv_depthwise)
-        return husk__quantized_conv_depthwise_pack(plan, queue, w, packed, &scope);
-    return husk__fail(&scope, HUSK_UNSUPPORTED, "w: variant %s takes it as it is", plan->variant->name);
+    const husk_status status = husk__call_begin(queue, "husk_quantized_conv_plan_pack", &scope);
+    return status == HUSK_OK ? husk__quantized_plan_pack(plan, queue, &calls, w, packed, &scope) : status;
 }
 
 // A small image with channels last, by a filter of 3 x 3, to floats.

@@ -8,7 +8,7 @@
 #include "ops/quantized/conv_problem.h"
 
 typedef husk__quantized_conv_problem problem;
-typedef husk__quantized_conv_run arguments;
+typedef husk__quantized_run arguments;
 
 enum {
     MOST_TAPS = 1 << 16, // whose sum fits a word
@@ -89,7 +89,7 @@ static double cost(const husk__candidate *candidate)
 static uint64_t workspace(const husk__candidate *candidate)
 {
     const problem *own = candidate->problem;
-    return image_bytes(own) + (own->w_is_packed ? 0 : weight_bytes(own));
+    return image_bytes(own) + (own->tensors.is_packed ? 0 : weight_bytes(own));
 }
 
 // Rows first; few of them are divided by channels, too, in blocks of whole vectors.
@@ -149,9 +149,7 @@ husk_status husk__quantized_conv_depthwise_pack(const husk_plan *plan, husk_queu
                                                 husk_packed **packed, const husk__scope *scope)
 {
     const problem *own = plan->problem;
-    husk__key key = {0};
-    husk__quantized_conv_packed_key(own, &key);
-    husk_status status = husk__packed_create(plan, weight_bytes(own), &own->w, &key, packed, scope);
+    husk_status status = husk__packed_create(plan, weight_bytes(own), &own->tensors.weights, packed, scope);
     if (status != HUSK_OK || weight_bytes(own) == 0)
         return status;
     const husk__arg to = HUSK__ARG_BUFFER((*packed)->buffer, 0, 4);
@@ -167,11 +165,11 @@ husk_status husk__quantized_conv_depthwise_pack(const husk_plan *plan, husk_queu
 static husk__arg *write_image(const problem *own, const arguments *given, const husk__scratch *scratch, husk__arg *end)
 {
     if (!is_laid_out(own)) {
-        *end++ = HUSK__ARG_TENSOR(given->x);
+        *end++ = HUSK__ARG_TENSOR(given->input);
         *end++ = HUSK__ARG_I64(own->x_strides[0]);
         for (int i = 2; i < 5; ++i)
             *end++ = HUSK__ARG_I64(own->x_strides[i]);
-        *end++ = HUSK__ARG_I32(own->x.dtype == HUSK_I8 ? 128 : 0);
+        *end++ = HUSK__ARG_I32(own->tensors.input.dtype == HUSK_I8 ? 128 : 0);
         return end;
     }
     int64_t steps[4];
@@ -190,11 +188,11 @@ static husk_status run(const husk_plan *plan, husk_queue *queue, const void *unt
     const state *made = plan->state;
     const problem *own = plan->problem;
     const arguments *given = untyped;
-    husk__arg weights = HUSK__ARG_BUFFER(given->w->packed ? given->w->packed->buffer : scratch->buffer,
-                                         given->w->packed ? 0 : image_bytes(own), 4);
+    husk__arg weights = HUSK__ARG_BUFFER(given->weights->packed ? given->weights->packed->buffer : scratch->buffer,
+                                         given->weights->packed ? 0 : image_bytes(own), 4);
     husk_status status = HUSK_OK;
-    if (!given->w->packed)
-        status = pack_into(plan, queue, given->w, &weights, scope);
+    if (!given->weights->packed)
+        status = pack_into(plan, queue, given->weights, &weights, scope);
     if (status == HUSK_OK && made->lay_out)
         status = husk__quantized_conv_lay_out(plan, made->lay_out, queue, given, scratch, scope);
     if (status != HUSK_OK)
@@ -204,7 +202,7 @@ static husk_status run(const husk_plan *plan, husk_queue *queue, const void *unt
         in[d] = made->lay_out ? own->in[d] + own->pad[d] + own->pad_end[d] : own->in[d];
     husk__arg list[48 + HUSK__PRODUCTS_FINISH_ARGS], *end = write_image(own, given, scratch, list);
     *end++ = weights;
-    *end++ = HUSK__ARG_TENSOR(given->y);
+    *end++ = HUSK__ARG_TENSOR(given->output);
     for (int i = 0; i < 5; ++i)
         *end++ = HUSK__ARG_I64(own->y_strides[i]);
     *end++ = HUSK__ARG_I32(own->groups);
@@ -213,8 +211,8 @@ static husk_status run(const husk_plan *plan, husk_queue *queue, const void *unt
     *end++ = HUSK__ARG_I32(made->block);
     *end++ = HUSK__ARG_I64(made->rows);
     *end++ = HUSK__ARG_I64(made->share);
-    end = husk__products_write_finish(&own->products, given->w_scale, given->bias, &given->x_quantization,
-                                      &given->y_quantization, end);
+    end = husk__products_write_finish(&own->products, given->scale, given->bias, &given->input_quantization,
+                                      &given->output_quantization, end);
     return husk__launch(queue, made->multiply, &made->range, list, (size_t)(end - list), scope);
 }
 

@@ -25,7 +25,7 @@ void husk__quantized_conv_laid_out_steps(const problem *own, int64_t steps[4])
 
 // Rows of padded images, as many groups as cores can use.
 husk_status husk__quantized_conv_lay_out(const husk_plan *plan, const husk__kernel *kernel, husk_queue *queue,
-                                         const husk__quantized_conv_run *given, const husk__scratch *scratch,
+                                         const husk__quantized_run *given, const husk__scratch *scratch,
                                          const husk__scope *scope)
 {
     const problem *own = plan->problem;
@@ -33,9 +33,9 @@ husk_status husk__quantized_conv_lay_out(const husk_plan *plan, const husk__kern
                   units = husk_context_traits(plan->context)->compute_units;
     const int64_t groups = husk__quantized_conv_laid_out_bytes(own) < 65536 ? 1 : 2 * units;
     const int64_t share = husk__divide_up(total, groups);
-    const int32_t flip = own->x.dtype == HUSK_I8 ? 128 : 0;
+    const int32_t flip = own->tensors.input.dtype == HUSK_I8 ? 128 : 0;
     husk__arg list[32], *end = list;
-    *end++ = HUSK__ARG_TENSOR(given->x);
+    *end++ = HUSK__ARG_TENSOR(given->input);
     for (int i = 0; i < 5; ++i)
         *end++ = HUSK__ARG_I64(own->x_strides[i]);
     *end++ = HUSK__ARG_I32(own->groups * own->channels);
@@ -47,7 +47,7 @@ husk_status husk__quantized_conv_lay_out(const husk_plan *plan, const husk__kern
         *end++ = HUSK__ARG_I32(padded(own, i));
     *end++ = HUSK__ARG_BUFFER(scratch->buffer, 0, 1);
     *end++ = HUSK__ARG_I32(flip);
-    *end++ = HUSK__ARG_I32(given->x_quantization.zero + flip);
+    *end++ = HUSK__ARG_I32(given->input_quantization.zero + flip);
     *end++ = HUSK__ARG_I64(total);
     *end++ = HUSK__ARG_I64(share);
     const husk__range range = {{(size_t)husk__divide_up(total, share), 1, 1}, {1, 1, 1}};

@@ -8,11 +8,12 @@
 
 typedef husk__quantized_conv_problem problem;
 
-void husk__quantized_conv_packed_key(const problem *own, husk__key *key)
+void husk__quantized_conv_describe_packed(const husk_plan *plan, husk__key *key)
 {
+    const problem *own = plan->problem;
     husk__key_i64(key, own->groups);
-    for (int32_t d = 0; d < own->w.rank; ++d)
-        husk__key_i64(key, own->w.shape[d]);
+    for (int32_t d = 0; d < own->tensors.weights.rank; ++d)
+        husk__key_i64(key, own->tensors.weights.shape[d]);
 }
 
 double husk__quantized_conv_flops(const husk__candidate *candidate)

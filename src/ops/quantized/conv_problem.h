@@ -7,29 +7,21 @@
 
 #include <husk/ops/quantized_conv.h>
 
+#include "ops/quantized/calls.h"
 #include "ops/quantized/products.h"
 
 /* Space is depth, height, width; fewer dimensions have leading extents of 1. Strides: n, c, d, h, w (w: k first). */
 typedef struct husk__quantized_conv_problem {
+    husk__quantized_tensors tensors; /* x, w and y */
     husk__products products; /* of the image as it lies in scratch memory, or, where it is taken as it is, of that */
     bool is_direct;          /* the latter */
-    husk_tensor x, w, y, w_scale, bias; /* resolved, without memory; what a run is compared with */
-    bool has_scale, has_bias;
-    bool w_is_packed; /* the caller gave packed weights: w's strides mean nothing */
     int64_t batch, groups, channels, filters; /* channels and filters of a group */
     int64_t in[3], out[3], filter[3], stride[3], pad[3], pad_end[3], dilation[3];
     int64_t x_strides[5], w_strides[5], y_strides[5];
 } husk__quantized_conv_problem;
 
-/* What a run works on. */
-typedef struct husk__quantized_conv_run {
-    const husk_tensor *x, *w, *y;
-    const husk_tensor *w_scale, *bias; /* NULL where there are none */
-    husk_quantization x_quantization, y_quantization;
-} husk__quantized_conv_run;
-
 /* What must agree between packed weights and a plan that uses them. */
-void husk__quantized_conv_packed_key(const husk__quantized_conv_problem *problem, husk__key *key);
+void husk__quantized_conv_describe_packed(const husk_plan *plan, husk__key *key);
 double husk__quantized_conv_flops(const husk__candidate *candidate);
 /* Strides n, c, d, h, w of a tensor of rank 3 to 5. */
 void husk__quantized_conv_strides(const husk_tensor *tensor, int64_t strides[5]);
@@ -58,7 +50,7 @@ husk__arg *husk__quantized_conv_write_window(const husk__quantized_conv_problem 
 uint64_t husk__quantized_conv_laid_out_bytes(const husk__quantized_conv_problem *problem);
 void husk__quantized_conv_laid_out_steps(const husk__quantized_conv_problem *problem, int64_t steps[4]);
 husk_status husk__quantized_conv_lay_out(const husk_plan *plan, const husk__kernel *kernel, husk_queue *queue,
-                                         const husk__quantized_conv_run *given, const husk__scratch *scratch,
+                                         const husk__quantized_run *given, const husk__scratch *scratch,
                                          const husk__scope *scope);
 
 extern const husk__op husk__op_quantized_conv;

@@ -9,7 +9,7 @@
 #include "select/grid.h"
 
 typedef husk__quantized_conv_problem problem;
-typedef husk__quantized_conv_run arguments;
+typedef husk__quantized_run arguments;
 
 // ---- implicit_gemm: CPU devices ----
 
@@ -36,7 +36,7 @@ static double cost_gemm(const husk__candidate *candidate)
 static uint64_t workspace_gemm(const husk__candidate *candidate)
 {
     const problem *own = candidate->problem;
-    return image_bytes(own) + husk__products_workspace(&own->products, candidate, own->w_is_packed);
+    return image_bytes(own) + husk__products_workspace(&own->products, candidate, own->tensors.is_packed);
 }
 
 static husk_status prepare_gemm(husk_plan *plan, const husk__scope *scope)
@@ -59,14 +59,14 @@ static husk_status run_gemm(const husk_plan *plan, husk_queue *queue, const void
         if (status != HUSK_OK)
             return status;
     }
-    const husk__products_run run = {.a = own->is_direct ? HUSK__ARG_TENSOR(given->x)
+    const husk__products_run run = {.a = own->is_direct ? HUSK__ARG_TENSOR(given->input)
                                                         : HUSK__ARG_BUFFER(scratch->buffer, 0, 1),
-                                    .c = HUSK__ARG_TENSOR(given->y),
-                                    .b = given->w,
-                                    .b_scale = given->w_scale,
+                                    .c = HUSK__ARG_TENSOR(given->output),
+                                    .b = given->weights,
+                                    .b_scale = given->scale,
                                     .bias = given->bias,
-                                    .a_quantization = given->x_quantization,
-                                    .c_quantization = given->y_quantization,
+                                    .a_quantization = given->input_quantization,
+                                    .c_quantization = given->output_quantization,
                                     .a_is_flipped = !own->is_direct};
     return husk__products_run_all(plan, queue, &products, &run, scratch, image_bytes(own), scope);
 }
@@ -78,12 +78,10 @@ husk_status husk__quantized_conv_pack(const husk_plan *plan, husk_queue *queue, 
     const husk__candidate candidate = {own, husk_context_traits(plan->context), plan->configuration, false};
     husk__products products = own->products;
     int64_t strides[5];
-    husk__key key = {0};
     husk__quantized_conv_strides(w, strides);
     husk__quantized_conv_set_weights(&products, strides, own->filters);
-    husk__quantized_conv_packed_key(own, &key);
-    husk_status status =
-        husk__packed_create(plan, husk__products_panel_bytes(&products, &candidate), &own->w, &key, packed, scope);
+    husk_status status = husk__packed_create(plan, husk__products_panel_bytes(&products, &candidate),
+                                             &own->tensors.weights, packed, scope);
     if (status != HUSK_OK || products.n == 0)
         return status;
     const husk__arg to = HUSK__ARG_BUFFER((*packed)->buffer, 0, 4);
@@ -121,7 +119,7 @@ typedef struct grid_state {
 static bool supports_grid(const husk__candidate *candidate, char reason[HUSK__REASON_CAPACITY])
 {
     const problem *own = candidate->problem;
-    if (own->w_is_packed) {
+    if (own->tensors.is_packed) {
         snprintf(reason, HUSK__REASON_CAPACITY, "it takes w as it is");
         return false;
     }
@@ -132,14 +130,14 @@ static bool supports_grid(const husk__candidate *candidate, char reason[HUSK__RE
 static husk_status prepare_grid(husk_plan *plan, const husk__scope *scope)
 {
     const problem *own = plan->problem;
-    const husk_dtype dtype = own->y.dtype;
+    const husk_dtype dtype = own->tensors.output.dtype;
     grid_state *state = calloc(1, sizeof *state);
     plan->state = state; // freed with the plan
     if (!state)
         return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan");
     const int64_t items = husk__grid_items(plan->configuration);
     const int64_t most = GRID_GROUPS_PER_UNIT * (int64_t)husk_context_traits(plan->context)->compute_units;
-    state->total = husk__tensor_count(&own->y);
+    state->total = husk__tensor_count(&own->tensors.output);
     state->range =
         (husk__range){{(size_t)husk__min_i64(husk__divide_up(state->total, items), most), 1, 1}, {(size_t)items, 1, 1}};
     char options[128];
@@ -165,12 +163,12 @@ static husk_status run_grid(const husk_plan *plan, husk_queue *queue, const void
     const arguments *given = untyped;
     husk__arg list[48 + HUSK__PRODUCTS_FINISH_ARGS], *end = list;
     (void)scratch;
-    *end++ = HUSK__ARG_TENSOR(given->x);
+    *end++ = HUSK__ARG_TENSOR(given->input);
     end = write_strides(own->x_strides, end);
-    *end++ = HUSK__ARG_I32(own->x.dtype == HUSK_I8 ? 128 : 0);
-    *end++ = HUSK__ARG_TENSOR(given->w);
+    *end++ = HUSK__ARG_I32(own->tensors.input.dtype == HUSK_I8 ? 128 : 0);
+    *end++ = HUSK__ARG_TENSOR(given->weights);
     end = write_strides(own->w_strides, end);
-    *end++ = HUSK__ARG_TENSOR(given->y);
+    *end++ = HUSK__ARG_TENSOR(given->output);
     end = write_strides(own->y_strides, end);
     *end++ = HUSK__ARG_I32(own->channels);
     *end++ = HUSK__ARG_I32(own->filters);
@@ -178,9 +176,9 @@ static husk_status run_grid(const husk_plan *plan, husk_queue *queue, const void
     *end++ = HUSK__ARG_I32(own->groups * own->filters);
     *end++ = HUSK__ARG_I32(own->y_strides[1] == 1);
     *end++ = HUSK__ARG_I64(state->total);
-    *end++ = HUSK__ARG_I32(given->x_quantization.zero);
-    end = husk__products_write_finish(&own->products, given->w_scale, given->bias, &given->x_quantization,
-                                      &given->y_quantization, end);
+    *end++ = HUSK__ARG_I32(given->input_quantization.zero);
+    end = husk__products_write_finish(&own->products, given->scale, given->bias, &given->input_quantization,
+                                      &given->output_quantization, end);
     return husk__launch(queue, state->kernel, &state->range, list, (size_t)(end - list), scope);
 }
 

@@ -11,25 +11,26 @@
 #include "ops/shared/matrices.h"
 
 typedef husk__quantized_gemm_problem problem;
-typedef husk__quantized_gemm_run arguments;
+typedef husk__quantized_run arguments;
 
 static void describe(const void *untyped, husk__key *key)
 {
     const problem *own = untyped;
     husk__products_describe(&own->products, key);
-    husk__key_tensor(key, &own->a);
-    husk__key_tensor(key, &own->b);
-    husk__key_tensor(key, &own->c);
-    husk__key_tensor(key, own->has_scale ? &own->b_scale : NULL);
-    husk__key_tensor(key, own->has_bias ? &own->bias : NULL);
-    husk__key_i64(key, own->b_is_packed);
+    husk__key_tensor(key, &own->tensors.input);
+    husk__key_tensor(key, &own->tensors.weights);
+    husk__key_tensor(key, &own->tensors.output);
+    husk__key_tensor(key, own->tensors.has_scale ? &own->tensors.scale : NULL);
+    husk__key_tensor(key, own->tensors.has_bias ? &own->tensors.bias : NULL);
+    husk__key_i64(key, own->tensors.is_packed);
 }
 
 static void classify(const void *untyped, husk__text *text)
 {
     const problem *own = untyped;
-    husk__text_format(text, " %s %s b=%s", husk_dtype_name(own->a.dtype), husk_dtype_name(own->c.dtype),
-                      own->b_is_packed              ? "packed"
+    husk__text_format(text, " %s %s b=%s", husk_dtype_name(own->tensors.input.dtype),
+                      husk_dtype_name(own->tensors.output.dtype),
+                      own->tensors.is_packed        ? "packed"
                       : own->products.b_column == 1 ? "rows"
                                                     : "columns");
     husk__class_size(text, "batch", own->products.groups);
@@ -51,24 +52,25 @@ static void write_case(const void *untyped, const void *untyped_run, husk__case 
     const problem *own = untyped;
     const arguments *given = untyped_run;
     const husk__products *p = &own->products;
-    const bool is_packed = own->b_is_packed || (given && given->b->packed);
+    const bool is_packed = own->tensors.is_packed || (given && given->weights->packed);
     husk__case_begin(c, "quantized_gemm");
     husk__case_size(c, "m", p->m);
     husk__case_size(c, "n", p->n);
     husk__case_size(c, "k", p->k);
-    husk__case_word(c, "c", husk_dtype_name(own->c.dtype == HUSK_U8 ? HUSK_I8 : own->c.dtype), "f32");
-    husk__case_integer(c, "tb", !is_packed && is_turned(&own->b), 0);
-    husk__case_integer(c, "u8", own->a.dtype == HUSK_U8, 0);
-    husk__case_integer(c, "bias", own->has_bias, 0);
+    husk__case_word(c, "c", husk_dtype_name(own->tensors.output.dtype == HUSK_U8 ? HUSK_I8 : own->tensors.output.dtype),
+                    "f32");
+    husk__case_integer(c, "tb", !is_packed && is_turned(&own->tensors.weights), 0);
+    husk__case_integer(c, "u8", own->tensors.input.dtype == HUSK_U8, 0);
+    husk__case_integer(c, "bias", own->tensors.has_bias, 0);
     husk__case_act(c, (husk_act)p->activation, p->slope);
     husk__case_integer(c, "packed", is_packed, 0);
     if (p->groups != 1)
         husk__case_note(c, "batch of %lld", (long long)p->groups);
-    husk__case_tensor(c, "a", &own->a);
-    if (!is_packed && !is_turned(&own->b))
-        husk__case_tensor(c, "b", &own->b);
-    husk__case_tensor(c, "c", &own->c);
-    if (own->c.dtype == HUSK_U8)
+    husk__case_tensor(c, "a", &own->tensors.input);
+    if (!is_packed && !is_turned(&own->tensors.weights))
+        husk__case_tensor(c, "b", &own->tensors.weights);
+    husk__case_tensor(c, "c", &own->tensors.output);
+    if (own->tensors.output.dtype == HUSK_U8)
         husk__case_note(c, "c is u8");
 }
 
@@ -87,14 +89,15 @@ static double cost_packed(const husk__candidate *candidate)
 {
     const problem *own = candidate->problem;
     const double bytes = (double)husk__products_panel_bytes(&own->products, candidate);
-    const double packing = own->b_is_packed ? 0.0 : 0.1 * bytes / (double)candidate->traits->compute_units + 10000.0;
+    const double packing =
+        own->tensors.is_packed ? 0.0 : 0.1 * bytes / (double)candidate->traits->compute_units + 10000.0;
     return husk__products_cost(&own->products, candidate) + packing;
 }
 
 static uint64_t workspace_packed(const husk__candidate *candidate)
 {
     const problem *own = candidate->problem;
-    return husk__products_workspace(&own->products, candidate, own->b_is_packed);
+    return husk__products_workspace(&own->products, candidate, own->tensors.is_packed);
 }
 
 static husk_status prepare_packed(husk_plan *plan, const husk__scope *scope)
@@ -106,13 +109,13 @@ static husk_status run_packed(const husk_plan *plan, husk_queue *queue, const vo
                               const husk__scratch *scratch, const husk__scope *scope)
 {
     const arguments *given = untyped;
-    const husk__products_run run = {.a = HUSK__ARG_TENSOR(given->a),
-                                    .c = HUSK__ARG_TENSOR(given->c),
-                                    .b = given->b,
-                                    .b_scale = given->b_scale,
+    const husk__products_run run = {.a = HUSK__ARG_TENSOR(given->input),
+                                    .c = HUSK__ARG_TENSOR(given->output),
+                                    .b = given->weights,
+                                    .b_scale = given->scale,
                                     .bias = given->bias,
-                                    .a_quantization = given->a_quantization,
-                                    .c_quantization = given->c_quantization};
+                                    .a_quantization = given->input_quantization,
+                                    .c_quantization = given->output_quantization};
     return husk__products_run_all(plan, queue, &((const problem *)plan->problem)->products, &run, scratch, 0, scope);
 }
 
@@ -123,15 +126,13 @@ static husk_status pack_panels(const husk_plan *plan, husk_queue *queue, const h
     const husk__candidate candidate = {own, husk_context_traits(plan->context), plan->configuration, false};
     husk__products products = own->products;
     husk_tensor plain = *b;
-    husk__key key = {0};
     husk__tensor_resolve(&plain);
     products.b_strides[3] = plain.strides[0];
     products.b_column = plain.strides[1];
-    husk__quantized_gemm_packed_key(own, &key);
     const bool is_amx = plan->variant == &husk__quantized_gemm_amx;
     const uint64_t bytes =
         is_amx ? husk__quantized_gemm_amx_bytes(&products) : husk__products_panel_bytes(&products, &candidate);
-    husk_status status = husk__packed_create(plan, bytes, &own->b, &key, packed, scope);
+    husk_status status = husk__packed_create(plan, bytes, &own->tensors.weights, packed, scope);
     if (status != HUSK_OK || products.n == 0)
         return status;
     const husk__arg to = HUSK__ARG_BUFFER((*packed)->buffer, 0, 4);
@@ -170,29 +171,17 @@ const husk__op husk__op_quantized_gemm = {
     .prewarm = prewarm,
     .classify = classify,
     .write_case = write_case,
+    .packed_argument = "b",
+    .describe_packed = husk__quantized_gemm_describe_packed,
 };
 
 // ---- validation ----
 
-static husk_status check_matrix(const husk_tensor *tensor, const char *argument, husk_tensor *out,
-                                const husk__scope *scope)
+static husk_status check_matrix(const husk_tensor *tensor, const char *argument, const husk__scope *scope)
 {
     if (tensor->rank != 2 && tensor->rank != 3)
         return husk__reject(scope, argument, "has rank %d; a matrix has 2, a batch of matrices 3", (int)tensor->rank);
-    *out = *tensor;
-    husk__tensor_bare(out);
     return HUSK_OK;
-}
-
-// i8, plain or packed.
-static husk_status check_b(const husk_tensor *b, husk_tensor *out, const husk__scope *scope)
-{
-    husk_status status = husk__tensor_check(b, "b", scope);
-    if (status == HUSK_OK && b->packed && b->packed->op != &husk__op_quantized_gemm)
-        status = husk__reject(scope, "b", "was packed for %s, not for quantized_gemm", b->packed->op->name);
-    if (status == HUSK_OK && b->dtype != HUSK_I8)
-        status = husk__fail(scope, HUSK_UNSUPPORTED, "b: is %s; weights are i8", husk_dtype_name(b->dtype));
-    return status == HUSK_OK ? check_matrix(b, "b", out, scope) : status;
 }
 
 static int64_t batch_of(const husk_tensor *matrix)
@@ -200,22 +189,21 @@ static int64_t batch_of(const husk_tensor *matrix)
     return matrix->rank == 3 ? matrix->shape[0] : 1;
 }
 
-static husk_status check_sizes(const problem *own, const husk__scope *scope)
+static husk_status check_sizes(const husk_tensor *a, const husk_tensor *b, const husk_tensor *c,
+                               const husk__scope *scope)
 {
-    const int64_t m = own->a.shape[own->a.rank - 2], k = own->a.shape[own->a.rank - 1];
-    const int64_t n = own->b.shape[own->b.rank - 1], batch = batch_of(&own->c);
+    const int64_t m = a->shape[a->rank - 2], k = a->shape[a->rank - 1];
+    const int64_t n = b->shape[b->rank - 1], batch = batch_of(c);
     char text[HUSK__SHAPE_TEXT];
-    if (own->b.shape[own->b.rank - 2] != k)
-        return husk__reject(scope, "b", "is %s, a has k = %lld", husk__shape_text(&own->b, text), (long long)k);
-    if (own->c.shape[own->c.rank - 2] != m || own->c.shape[own->c.rank - 1] != n)
-        return husk__reject(scope, "c", "is %s, a and b make [%lld, %lld]", husk__shape_text(&own->c, text),
-                            (long long)m, (long long)n);
-    if (batch_of(&own->a) != batch && batch_of(&own->a) != 1)
-        return husk__reject(scope, "a", "has %lld matrices, c has %lld", (long long)batch_of(&own->a),
-                            (long long)batch);
-    if (batch_of(&own->b) != batch && batch_of(&own->b) != 1)
-        return husk__reject(scope, "b", "has %lld matrices, c has %lld", (long long)batch_of(&own->b),
-                            (long long)batch);
+    if (b->shape[b->rank - 2] != k)
+        return husk__reject(scope, "b", "is %s, a has k = %lld", husk__shape_text(b, text), (long long)k);
+    if (c->shape[c->rank - 2] != m || c->shape[c->rank - 1] != n)
+        return husk__reject(scope, "c", "is %s, a and b make [%lld, %lld]", husk__shape_text(c, text), (long long)m,
+                            (long long)n);
+    if (batch_of(a) != batch && batch_of(a) != 1)
+        return husk__reject(scope, "a", "has %lld matrices, c has %lld", (long long)batch_of(a), (long long)batch);
+    if (batch_of(b) != batch && batch_of(b) != 1)
+        return husk__reject(scope, "b", "has %lld matrices, c has %lld", (long long)batch_of(b), (long long)batch);
     return husk__matrices_check(batch, m, n, k, scope);
 }
 
@@ -233,108 +221,96 @@ static int64_t batch_stride(const husk_tensor *matrix)
 
 static void set_products(problem *own)
 {
+    const husk_tensor *a = &own->tensors.input, *b = &own->tensors.weights, *c = &own->tensors.output;
     husk__products *p = &own->products;
-    p->groups = batch_of(&own->c);
-    p->m = own->a.shape[own->a.rank - 2];
-    p->k = own->a.shape[own->a.rank - 1];
-    p->n = own->b.shape[own->b.rank - 1];
+    p->groups = batch_of(c);
+    p->m = a->shape[a->rank - 2];
+    p->k = a->shape[a->rank - 1];
+    p->n = b->shape[b->rank - 1];
     p->rows[0] = p->rows[1] = 1;
     p->rows[2] = husk__max_i64(p->m, 1);
-    p->a[3] = stride_of(&own->a, 1);
-    p->a_group = batch_stride(&own->a);
-    const bool is_run = stride_of(&own->a, 0) == 1;
+    p->a[3] = stride_of(a, 1);
+    p->a_group = batch_stride(a);
+    const bool is_run = stride_of(a, 0) == 1;
     p->run = is_run ? p->k : 1;
     p->steps[0] = p->steps[1] = 1;
     p->steps[2] = is_run ? 1 : p->k;
-    p->strides[2] = stride_of(&own->a, 0);
+    p->strides[2] = stride_of(a, 0);
     for (int i = 0; i < 4; ++i)
         p->b_steps[i] = i == 3 ? p->k : 1;
-    p->b_strides[3] = stride_of(&own->b, 1);
-    p->b_column = stride_of(&own->b, 0);
-    p->b_group = batch_stride(&own->b);
-    p->b_groups = batch_of(&own->b);
-    p->c[3] = stride_of(&own->c, 1);
-    p->c_column = stride_of(&own->c, 0);
-    p->c_group = batch_stride(&own->c);
-    p->a_dtype = own->a.dtype;
-    p->c_dtype = own->c.dtype;
+    p->b_strides[3] = stride_of(b, 1);
+    p->b_column = stride_of(b, 0);
+    p->b_group = batch_stride(b);
+    p->b_groups = batch_of(b);
+    p->c[3] = stride_of(c, 1);
+    p->c_column = stride_of(c, 0);
+    p->c_group = batch_stride(c);
+    p->a_dtype = a->dtype;
+    p->c_dtype = c->dtype;
 }
 
-static void keep(const husk_tensor *tensor, bool *has, husk_tensor *out)
+static bool is_empty(const void *untyped)
 {
-    *has = tensor != NULL;
-    if (!tensor)
-        return;
-    *out = *tensor;
-    husk__tensor_bare(out);
+    const problem *own = untyped;
+    return own->products.groups == 0 || own->products.m == 0 || own->products.n == 0;
 }
+
+static husk_status pack(const husk_plan *plan, husk_queue *queue, const husk_tensor *b, husk_packed **packed,
+                        const husk__scope *scope)
+{
+    if (((const problem *)plan->problem)->tensors.weights.rank == 3)
+        return husk__fail(scope, HUSK_UNSUPPORTED, "b: is a batch of matrices; one matrix can be packed");
+    if (plan->variant != &packed_variant && plan->variant != &husk__quantized_gemm_amx)
+        return husk__fail(scope, HUSK_UNSUPPORTED, "b: variant %s takes it as it is", plan->variant->name);
+    return pack_panels(plan, queue, b, packed, scope);
+}
+
+static const husk__quantized_calls calls = {.op = &husk__op_quantized_gemm,
+                                            .input = "a",
+                                            .weights = "b",
+                                            .scale = "b_scale",
+                                            .output = "c",
+                                            .input_quantization = "a_quantization",
+                                            .output_quantization = "c_quantization",
+                                            .is_empty = is_empty,
+                                            .pack = pack};
 
 // Every argument but memory and the values of a run.
-static husk_status resolve(const husk_quantized_gemm_params *params, const husk_tensor *a, const husk_tensor *b,
-                           const husk_tensor *b_scale, const husk_tensor *bias, const husk_tensor *c, problem *own,
-                           husk__preference *preference, const husk__scope *scope)
+static husk_status resolve(const husk_quantized_gemm_params *params, const husk__quantized_arguments *call,
+                           problem *own, husk__preference *preference, const husk__scope *scope)
 {
+    const husk_tensor *a = call->input, *b = call->weights, *c = call->output;
     husk_quantized_gemm_params given;
     memset(own, 0, sizeof *own);
     husk_status status = husk__params_read(&given, sizeof given, "HUSK_QUANTIZED_GEMM_PARAMS", params, scope);
     if (status == HUSK_OK)
         status = husk__products_check_byte(a, "a", scope);
     if (status == HUSK_OK)
-        status = check_matrix(a, "a", &own->a, scope);
+        status = check_matrix(a, "a", scope);
     if (status == HUSK_OK)
-        status = check_b(b, &own->b, scope);
+        status = husk__quantized_check_weights(&calls, b, scope);
+    if (status == HUSK_OK)
+        status = check_matrix(b, "b", scope);
     if (status == HUSK_OK)
         status = husk__products_check_output(c, "c", scope);
     if (status == HUSK_OK)
-        status = check_matrix(c, "c", &own->c, scope);
+        status = check_matrix(c, "c", scope);
     if (status == HUSK_OK)
-        status = check_sizes(own, scope);
+        status = check_sizes(a, b, c, scope);
     if (status == HUSK_OK)
         status =
             husk__products_check_activation(given.activation, given.activation_slope, c->dtype, &own->products, scope);
     if (status == HUSK_OK)
-        status = husk__products_check_channels(b_scale, "b_scale", bias, c, "c", own->b.shape[own->b.rank - 1],
+        status = husk__products_check_channels(call->scale, "b_scale", call->bias, c, "c", b->shape[b->rank - 1],
                                                &own->products, scope);
     if (status == HUSK_OK)
         status = husk__tensor_check_distinct(c, "c", scope);
     if (status != HUSK_OK)
         return status;
-    keep(b_scale, &own->has_scale, &own->b_scale);
-    keep(bias, &own->has_bias, &own->bias);
-    own->b_is_packed = b->packed != NULL;
+    husk__quantized_keep(call, &own->tensors);
     set_products(own);
-    const husk_tensor *const tensors[] = {&own->a, &own->b, &own->c};
-    *preference = husk__preference_of(given.variant, given.workspace_limit, tensors, 3);
-    husk__preference_of_packed(preference, b->packed);
+    *preference = husk__quantized_preference(given.variant, given.workspace_limit, call, &own->tensors);
     return HUSK_OK;
-}
-
-// The memory behind the arguments, and the values.
-static husk_status bind(const problem *own, husk_queue *queue, arguments *run, const husk_quantization *a_quantization,
-                        const husk_quantization *c_quantization, const husk__scope *scope)
-{
-    const bool is_quantized = own->c.dtype == HUSK_I8 || own->c.dtype == HUSK_U8;
-    const husk_tensor *const tensors[] = {run->a, run->b->packed ? NULL : run->b, run->b_scale, run->bias};
-    static const char *const names[] = {"a", "b", "b_scale", "bias"};
-    husk_status status = husk__products_check_quantization(a_quantization, "a_quantization", own->a.dtype, true,
-                                                           &run->a_quantization, scope);
-    if (status == HUSK_OK)
-        status = husk__products_check_quantization(c_quantization, "c_quantization", own->c.dtype, is_quantized,
-                                                   &run->c_quantization, scope);
-    for (int i = 0; i < 4 && status == HUSK_OK; ++i)
-        if (tensors[i])
-            status = husk__tensor_bind(queue, tensors[i], names[i], scope);
-    if (status == HUSK_OK)
-        status = husk__tensor_bind(queue, run->c, "c", scope);
-    for (int i = 0; i < 4 && status == HUSK_OK; ++i)
-        if (tensors[i])
-            status = husk__refuse_overlap(run->c, "c", tensors[i], names[i], scope);
-    return status;
-}
-
-static bool is_empty(const problem *own)
-{
-    return own->products.groups == 0 || own->products.m == 0 || own->products.n == 0;
 }
 
 // ---- the calls ----
@@ -344,31 +320,14 @@ husk_status husk_quantized_gemm(husk_queue *queue, const husk_quantized_gemm_par
                                 const husk_tensor *b_scale, const husk_tensor *bias, const husk_tensor *c,
                                 const husk_quantization *c_quantization)
 {
+    const husk__quantized_arguments given = {a, b, b_scale, bias, c, a_quantization, c_quantization};
     husk__scope scope;
     problem own;
     husk__preference preference = {0};
     husk_status status = husk__call_begin(queue, "husk_quantized_gemm", &scope);
     if (status == HUSK_OK)
-        status = resolve(params, a, b, b_scale, bias, c, &own, &preference, &scope);
-    if (status != HUSK_OK)
-        return status;
-    arguments run = {.a = a, .b = b, .b_scale = b_scale, .bias = bias, .c = c};
-    status = bind(&own, queue, &run, a_quantization, c_quantization, &scope);
-    if (status != HUSK_OK || is_empty(&own))
-        return status;
-    if (!b->packed)
-        return husk__plan_immediate(queue, &husk__op_quantized_gemm, &own, &preference, &run, &scope);
-    husk_plan *plan;
-    husk__key key = {0};
-    status = husk__plan_find(husk_queue_context(queue), &husk__op_quantized_gemm, &own, &preference, &plan, &scope);
-    if (status != HUSK_OK)
-        return status;
-    husk__quantized_gemm_packed_key(&own, &key);
-    status = husk__packed_check(b->packed, plan, &key, "b", &scope);
-    if (status == HUSK_OK)
-        status = husk__plan_execute(plan, queue, &run, &scope);
-    husk__plan_was_last(plan, queue);
-    return status;
+        status = resolve(params, &given, &own, &preference, &scope);
+    return status == HUSK_OK ? husk__quantized_call(queue, &calls, &own, &preference, &given, &scope) : status;
 }
 
 husk_status husk_quantized_gemm_plan_create(husk_context *context, const husk_quantized_gemm_params *params,
@@ -376,6 +335,7 @@ husk_status husk_quantized_gemm_plan_create(husk_context *context, const husk_qu
                                             const husk_tensor *bias, const husk_tensor *c, husk_plan **plan,
                                             husk_error *error)
 {
+    const husk__quantized_arguments given = {a, b, b_scale, bias, c, NULL, NULL};
     husk__scope scope;
     problem own;
     husk__preference preference = {0};
@@ -385,55 +345,10 @@ husk_status husk_quantized_gemm_plan_create(husk_context *context, const husk_qu
     if (plan)
         *plan = NULL;
     if (status == HUSK_OK)
-        status = resolve(params, a, b, b_scale, bias, c, &own, &preference, &scope);
-    if (status == HUSK_OK)
-        status = husk__plan_create(context, &husk__op_quantized_gemm, &own, &preference, plan, &scope);
-    if (status != HUSK_OK || !b->packed)
+        status = resolve(params, &given, &own, &preference, &scope);
+    if (status != HUSK_OK)
         return status;
-    husk__key key = {0};
-    husk__quantized_gemm_packed_key(&own, &key);
-    status = husk__packed_check(b->packed, *plan, &key, "b", &scope);
-    if (status != HUSK_OK) {
-        husk_plan_release(*plan);
-        *plan = NULL;
-    }
-    return status;
-}
-
-static husk_status check_optional(const husk_tensor *planned, bool has, const husk_tensor *given, const char *argument,
-                                  const husk__scope *scope)
-{
-    if (has != (given != NULL))
-        return husk__reject(scope, argument,
-                            has ? "is NULL, the plan was made for one" : "is given, the plan was made for none");
-    if (given && given->packed)
-        return husk__reject(scope, argument, "is packed; only b may be");
-    return given ? husk__plan_check_tensor(planned, given, argument, scope) : HUSK_OK;
-}
-
-// The tensors of a run against the plan's.
-static husk_status check_run(const husk_plan *plan, const arguments *run, const husk__scope *scope)
-{
-    const problem *own = plan->problem;
-    if (!run->b)
-        return husk__reject(scope, "b", "is NULL");
-    husk_status status = check_optional(&own->a, true, run->a, "a", scope);
-    if (status == HUSK_OK && run->b->packed) {
-        husk__key key = {0};
-        husk__quantized_gemm_packed_key(own, &key);
-        status = husk__packed_check(run->b->packed, plan, &key, "b", scope);
-    } else if (status == HUSK_OK && own->b_is_packed) {
-        status = husk__reject(scope, "b", "is not packed, the plan was made for packed weights");
-    } else if (status == HUSK_OK) {
-        status = husk__plan_check_tensor(&own->b, run->b, "b", scope);
-    }
-    if (status == HUSK_OK)
-        status = check_optional(&own->b_scale, own->has_scale, run->b_scale, "b_scale", scope);
-    if (status == HUSK_OK)
-        status = check_optional(&own->bias, own->has_bias, run->bias, "bias", scope);
-    if (status == HUSK_OK)
-        status = check_optional(&own->c, true, run->c, "c", scope);
-    return status;
+    return husk__packed_plan_create(context, calls.op, &own, &preference, b->packed, plan, &scope);
 }
 
 husk_status husk_quantized_gemm_plan_run(husk_plan *plan, husk_queue *queue, const husk_tensor *a,
@@ -441,53 +356,20 @@ husk_status husk_quantized_gemm_plan_run(husk_plan *plan, husk_queue *queue, con
                                          const husk_tensor *b_scale, const husk_tensor *bias, const husk_tensor *c,
                                          const husk_quantization *c_quantization)
 {
+    const husk__quantized_arguments given = {a, b, b_scale, bias, c, a_quantization, c_quantization};
     husk__scope scope;
-    arguments run = {.a = a, .b = b, .b_scale = b_scale, .bias = bias, .c = c};
-    husk_status status = husk__call_begin(queue, "husk_quantized_gemm_plan_run", &scope);
-    if (status == HUSK_OK)
-        status = husk__plan_check(plan, &husk__op_quantized_gemm, queue, &scope);
-    if (status == HUSK_OK)
-        status = check_run(plan, &run, &scope);
-    if (status == HUSK_OK)
-        status = bind(plan->problem, queue, &run, a_quantization, c_quantization, &scope);
-    if (status != HUSK_OK || is_empty(plan->problem))
-        return status;
-    return husk__plan_execute(plan, queue, &run, &scope);
+    const husk_status status = husk__call_begin(queue, "husk_quantized_gemm_plan_run", &scope);
+    return status == HUSK_OK ? husk__quantized_plan_run(plan, queue, &calls, &given, &scope) : status;
 }
 
 husk_status husk_quantized_gemm_plan_pack(husk_plan *plan, husk_queue *queue, const husk_tensor *b,
                                           husk_packed **packed)
 {
     husk__scope scope;
-    husk_status status = husk__call_begin(queue, "husk_quantized_gemm_plan_pack", &scope);
     if (packed)
         *packed = NULL;
-    if (status == HUSK_OK)
-        status = husk__plan_check(plan, &husk__op_quantized_gemm, queue, &scope);
-    if (status == HUSK_OK && !packed)
-        status = husk__reject(&scope, "packed", "is NULL");
-    if (status == HUSK_OK && !b)
-        status = husk__reject(&scope, "b", "is NULL");
-    if (status == HUSK_OK && b->packed)
-        status = husk__reject(&scope, "b", "is packed already");
-    if (status != HUSK_OK)
-        return status;
-    const problem *own = plan->problem;
-    // A plan made for packed weights knows b's shape, but no strides that the plain ones would have to have.
-    husk_tensor planned = own->b;
-    if (own->b_is_packed && b->rank == planned.rank) {
-        husk_tensor resolved = *b;
-        husk__tensor_resolve(&resolved);
-        memcpy(planned.strides, resolved.strides, sizeof planned.strides);
-    }
-    status = husk__plan_check_tensor(&planned, b, "b", &scope);
-    if (status == HUSK_OK)
-        status = husk__tensor_bind(queue, b, "b", &scope);
-    if (status == HUSK_OK && own->b.rank == 3)
-        status = husk__fail(&scope, HUSK_UNSUPPORTED, "b: is a batch of matrices; one matrix can be packed");
-    if (status == HUSK_OK && plan->variant != &packed_variant && plan->variant != &husk__quantized_gemm_amx)
-        status = husk__fail(&scope, HUSK_UNSUPPORTED, "b: variant %s takes it as it is", plan->variant->name);
-    return status == HUSK_OK ? pack_panels(plan, queue, b, packed, &scope) : status;
+    const husk_status status = husk__call_begin(queue, "husk_quantized_gemm_plan_pack", &scope);
+    return status == HUSK_OK ? husk__quantized_plan_pack(plan, queue, &calls, b, packed, &scope) : status;
 }
 
 // A small matrix, to floats.

@@ -11,7 +11,7 @@
 #include "select/engine.h"
 
 typedef husk__quantized_gemm_problem problem;
-typedef husk__quantized_gemm_run arguments;
+typedef husk__quantized_run arguments;
 
 // What the number of a configuration means: most tiles of K in a block.
 enum { BLOCK_TILES };
@@ -127,7 +127,7 @@ static uint64_t workspace(const husk__candidate *candidate)
     if (is_nothing(&own->products))
         return 0;
     const division d = divide(&own->products, candidate);
-    const int64_t panels = own->b_is_packed ? 0 : own->products.b_groups * matrix_words(&own->products);
+    const int64_t panels = own->tensors.is_packed ? 0 : own->products.b_groups * matrix_words(&own->products);
     return (uint64_t)(sums_of(&d, &own->products) + panels) * sizeof(int32_t);
 }
 
@@ -140,7 +140,7 @@ static double cost(const husk__candidate *candidate)
     const double lines = (double)(husk__divide_up(p->n, 16) * husk__divide_up(p->k, STEPS) * p->b_groups) * 16.0;
     const double copy = p->b_column == 1 ? COPY + TURN : p->b_strides[3] == 1 ? COPY + TURN : SPREAD;
     const double packing = lines * (copy + TOTAL) * CYCLE / (double)candidate->traits->compute_units + LAUNCH;
-    return divide(p, candidate).cost + (own->b_is_packed ? 0.0 : packing);
+    return divide(p, candidate).cost + (own->tensors.is_packed ? 0.0 : packing);
 }
 
 // ---- plans ----
@@ -206,22 +206,22 @@ static husk_status run(const husk_plan *plan, husk_queue *queue, const void *unt
     const husk__products *own = &((const problem *)plan->problem)->products;
     const arguments *given = untyped;
     husk__arg panels;
-    if (given->b->packed) {
-        panels = HUSK__ARG_BUFFER(given->b->packed->buffer, 0, sizeof(int32_t));
+    if (given->weights->packed) {
+        panels = HUSK__ARG_BUFFER(given->weights->packed->buffer, 0, sizeof(int32_t));
     } else {
         panels = HUSK__ARG_BUFFER(scratch->buffer, (uint64_t)sums_of(d, own) * sizeof(int32_t), sizeof(int32_t));
-        const husk_status status = launch_pack(plan, queue, own, given->b, &panels, scope);
+        const husk_status status = launch_pack(plan, queue, own, given->weights, &panels, scope);
         if (status != HUSK_OK)
             return status;
     }
     husk__arg list[24 + HUSK__PRODUCTS_FINISH_ARGS], *end = list;
-    *end++ = HUSK__ARG_TENSOR(given->a);
+    *end++ = HUSK__ARG_TENSOR(given->input);
     *end++ = HUSK__ARG_I64(own->a[3]);
     *end++ = HUSK__ARG_I64(own->strides[2]);
     *end++ = HUSK__ARG_I64(own->a_group);
     *end++ = panels;
     *end++ = HUSK__ARG_I64(own->b_groups == 1 ? 0 : matrix_words(own));
-    *end++ = HUSK__ARG_TENSOR(given->c);
+    *end++ = HUSK__ARG_TENSOR(given->output);
     *end++ = HUSK__ARG_I64(own->c[3]);
     *end++ = HUSK__ARG_I64(own->c_column);
     *end++ = HUSK__ARG_I64(own->c_group);

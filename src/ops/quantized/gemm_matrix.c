@@ -9,7 +9,7 @@
 #include "select/engine.h"
 
 typedef husk__quantized_gemm_problem problem;
-typedef husk__quantized_gemm_run arguments;
+typedef husk__quantized_run arguments;
 
 // What the numbers of a configuration mean: the side of a tile, and how well it uses a busy device, in percent.
 enum { TILE, EFFICIENCY };
@@ -27,7 +27,7 @@ static bool supports(const husk__candidate *candidate, char reason[HUSK__REASON_
 {
     const problem *own = candidate->problem;
     const int32_t tile = candidate->configuration->values[TILE];
-    if (own->b_is_packed) {
+    if (own->tensors.is_packed) {
         snprintf(reason, HUSK__REASON_CAPACITY, "it takes B as it is");
         return false;
     }
@@ -71,7 +71,8 @@ static husk_status prepare(husk_plan *plan, const husk__scope *scope)
     husk_status status =
         husk__engine_configure(plan, p->a_dtype, HUSK_PRECISION_HIGHEST, tile, p->k, &options, &state->items, scope);
     // Tiles reach up to a tile beyond the matrix before they are cut off.
-    if (husk__needs_index_64(plan->context, husk__max_i64(husk__tensor_last(&own->a), husk__tensor_last(&own->b))))
+    if (husk__needs_index_64(plan->context, husk__max_i64(husk__tensor_last(&own->tensors.input),
+                                                          husk__tensor_last(&own->tensors.weights))))
         husk__text_format(&options, " -DINDEX_64");
     if (status == HUSK_OK && options.failed)
         status = husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan");
@@ -97,17 +98,17 @@ static husk_status run(const husk_plan *plan, husk_queue *queue, const void *unt
     const int64_t tile = plan->configuration->values[TILE];
     husk__arg list[24 + HUSK__PRODUCTS_FINISH_ARGS], *end = list;
     (void)scratch;
-    *end++ = HUSK__ARG_TENSOR(given->a);
+    *end++ = HUSK__ARG_TENSOR(given->input);
     *end++ = HUSK__ARG_I64(own->a[3]);
     *end++ = HUSK__ARG_I64(own->strides[2]);
     *end++ = HUSK__ARG_I64(own->a_group);
     *end++ = HUSK__ARG_I32(is_aligned(own->strides[2], own->a[3], own->a_group));
-    *end++ = HUSK__ARG_TENSOR(given->b);
+    *end++ = HUSK__ARG_TENSOR(given->weights);
     *end++ = HUSK__ARG_I64(own->b_strides[3]);
     *end++ = HUSK__ARG_I64(own->b_column);
     *end++ = HUSK__ARG_I64(own->b_group);
     *end++ = HUSK__ARG_I32(is_aligned(own->b_strides[3], own->b_column, own->b_group));
-    *end++ = HUSK__ARG_TENSOR(given->c);
+    *end++ = HUSK__ARG_TENSOR(given->output);
     *end++ = HUSK__ARG_I64(own->c[3]);
     *end++ = HUSK__ARG_I64(own->c_column);
     *end++ = HUSK__ARG_I64(own->c_group);

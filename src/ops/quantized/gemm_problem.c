@@ -7,21 +7,22 @@
 #include "base/checked.h"
 
 typedef husk__quantized_gemm_problem problem;
-typedef husk__quantized_gemm_run arguments;
+typedef husk__quantized_run arguments;
 
-void husk__quantized_gemm_packed_key(const problem *own, husk__key *key)
+void husk__quantized_gemm_describe_packed(const husk_plan *plan, husk__key *key)
 {
+    const problem *own = plan->problem;
     husk__key_i64(key, own->products.k);
     husk__key_i64(key, own->products.n);
-    husk__key_i64(key, own->b.rank);
+    husk__key_i64(key, own->tensors.weights.rank);
 }
 
 // The common list has the zero point of i8 with its highest bit turned, 128 higher.
 husk__arg *husk__quantized_gemm_write_finish(const husk__products *own, const arguments *given, husk__arg *end)
 {
-    husk_quantization a = given->a_quantization;
+    husk_quantization a = given->input_quantization;
     a.zero -= own->a_dtype == HUSK_I8 ? 128 : 0;
-    return husk__products_write_finish(own, given->b_scale, given->bias, &a, &given->c_quantization, end);
+    return husk__products_write_finish(own, given->scale, given->bias, &a, &given->output_quantization, end);
 }
 
 double husk__quantized_gemm_flops(const husk__candidate *candidate)

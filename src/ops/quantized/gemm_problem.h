@@ -7,30 +7,22 @@
 
 #include <husk/ops/quantized_gemm.h>
 
+#include "ops/quantized/calls.h"
 #include "ops/quantized/products.h"
 
 typedef struct husk__quantized_gemm_problem {
+    husk__quantized_tensors tensors; /* a is the input, b the weights, c the output */
     husk__products products;
-    husk_tensor a, b, c, b_scale, bias; /* resolved, without memory; what a run is compared with */
-    bool has_scale, has_bias;
-    bool b_is_packed; /* the caller gave packed weights: b's strides mean nothing */
 } husk__quantized_gemm_problem;
 
-/* What a run works on. */
-typedef struct husk__quantized_gemm_run {
-    const husk_tensor *a, *b, *c;
-    const husk_tensor *b_scale, *bias; /* NULL where there are none */
-    husk_quantization a_quantization, c_quantization;
-} husk__quantized_gemm_run;
-
 /* What must agree between packed weights and a plan that uses them. */
-void husk__quantized_gemm_packed_key(const husk__quantized_gemm_problem *problem, husk__key *key);
+void husk__quantized_gemm_describe_packed(const husk_plan *plan, husk__key *key);
 double husk__quantized_gemm_flops(const husk__candidate *candidate);
 
 /* What tiles of a side take on a GPU, in the time of one unit's sums: those of all units that wait for the last. */
 double husk__quantized_gemm_tiles_cost(const husk__candidate *candidate, int64_t side);
 /* FINISH_PARAMS for kernels that take A's bytes as they are, i8 or u8. */
-husk__arg *husk__quantized_gemm_write_finish(const husk__products *own, const husk__quantized_gemm_run *given,
+husk__arg *husk__quantized_gemm_write_finish(const husk__products *own, const husk__quantized_run *given,
                                              husk__arg *end);
 
 /* Panels of tiles, the packed weights of amx: gemm_amx.c. */

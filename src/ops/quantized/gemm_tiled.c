@@ -8,7 +8,7 @@
 #include "ops/quantized/gemm_problem.h"
 
 typedef husk__quantized_gemm_problem problem;
-typedef husk__quantized_gemm_run arguments;
+typedef husk__quantized_run arguments;
 
 enum { TILE = 64, ITEMS = 64, LOCAL_BYTES = 8192 };
 
@@ -19,7 +19,7 @@ typedef struct tiled_state {
 static bool supports(const husk__candidate *candidate, char reason[HUSK__REASON_CAPACITY])
 {
     const problem *own = candidate->problem;
-    if (own->b_is_packed) {
+    if (own->tensors.is_packed) {
         snprintf(reason, HUSK__REASON_CAPACITY, "it takes B as it is");
         return false;
     }
@@ -57,24 +57,24 @@ static husk_status run(const husk_plan *plan, husk_queue *queue, const void *unt
     const arguments *given = untyped;
     husk__arg list[20 + HUSK__PRODUCTS_FINISH_ARGS], *end = list;
     (void)scratch;
-    *end++ = HUSK__ARG_TENSOR(given->a);
+    *end++ = HUSK__ARG_TENSOR(given->input);
     *end++ = HUSK__ARG_I64(own->a[3]);
     *end++ = HUSK__ARG_I64(own->strides[2]);
     *end++ = HUSK__ARG_I64(own->a_group);
     *end++ = HUSK__ARG_I32(own->a_dtype == HUSK_I8 ? 128 : 0);
-    *end++ = HUSK__ARG_TENSOR(given->b);
+    *end++ = HUSK__ARG_TENSOR(given->weights);
     *end++ = HUSK__ARG_I64(own->b_strides[3]);
     *end++ = HUSK__ARG_I64(own->b_column);
     *end++ = HUSK__ARG_I64(own->b_group);
-    *end++ = HUSK__ARG_TENSOR(given->c);
+    *end++ = HUSK__ARG_TENSOR(given->output);
     *end++ = HUSK__ARG_I64(own->c[3]);
     *end++ = HUSK__ARG_I64(own->c_column);
     *end++ = HUSK__ARG_I64(own->c_group);
     *end++ = HUSK__ARG_I32(own->m);
     *end++ = HUSK__ARG_I32(own->n);
     *end++ = HUSK__ARG_I32(own->k);
-    end = husk__products_write_finish(own, given->b_scale, given->bias, &given->a_quantization, &given->c_quantization,
-                                      end);
+    end = husk__products_write_finish(own, given->scale, given->bias, &given->input_quantization,
+                                      &given->output_quantization, end);
     const int64_t tiles = husk__divide_up(own->n, TILE) * husk__divide_up(own->m, TILE) * own->groups;
     const husk__range range = {{(size_t)tiles, 1, 1}, {ITEMS, 1, 1}};
     return husk__launch(queue, state->kernel, &range, list, (size_t)(end - list), scope);

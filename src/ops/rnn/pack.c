@@ -10,8 +10,9 @@
 
 enum { PACK_ROWS = 64, PACK_ITEMS = 16, PACK_ROWS_OF_PANEL = 512, GATHER_ROWS = 64, GATHER_ITEMS = 64 };
 
-void husk__rnn_packed_key(const husk__rnn_problem *problem, husk__key *key)
+void husk__rnn_describe_packed(const husk_plan *plan, husk__key *key)
 {
+    const husk__rnn_problem *problem = plan->problem;
     husk__key_i64(key, problem->cell == HUSK_RNN_RELU ? HUSK_RNN_TANH : problem->cell);
     husk__key_i64(key, problem->reset);
     husk__key_i64(key, problem->work);
@@ -198,8 +199,6 @@ static husk_status pack_work(const husk_plan *plan, husk_queue *queue, const hus
     const int64_t count = husk__rnn_weight_count(problem);
     const husk_tensor logical =
         husk_tensor_make(NULL, problem->work, 3, (int64_t[]){count, problem->gates * problem->hidden, problem->hidden});
-    husk__key key = {0};
-    husk__rnn_packed_key(problem, &key);
     husk_packed **parts = calloc((size_t)count, sizeof *parts);
     if (!parts)
         return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for packed weights");
@@ -211,7 +210,7 @@ static husk_status pack_work(const husk_plan *plan, husk_queue *queue, const hus
                                  : input_copy_at(problem, layout, parts, count);
     const uint64_t bytes = (uint64_t)elements * husk__rnn_size(problem);
     if (status == HUSK_OK)
-        status = husk__packed_create(plan, bytes, &logical, &key, packed, scope);
+        status = husk__packed_create(plan, bytes, &logical, packed, scope);
     if (status != HUSK_OK) {
         for (int64_t i = 0; i < count; ++i)
             husk_packed_release(parts[i]);

@@ -250,7 +250,7 @@ bool husk__rnn_is_far(const husk__rnn_problem *problem, const husk_device_traits
 /* Flags of packed weights. */
 enum { HUSK__RNN_PACKED_INPUT_BIAS = 1, HUSK__RNN_PACKED_HIDDEN_BIAS = 2 };
 
-void husk__rnn_packed_key(const husk__rnn_problem *problem, husk__key *key);
+void husk__rnn_describe_packed(const husk_plan *plan, husk__key *key);
 /* One layer's hidden weights and biases in one direction into panels at a byte offset of a buffer. */
 husk_status husk__rnn_pack_hidden(const husk_plan *plan, husk_queue *queue, const husk_rnn_weights *weights,
                                   const husk_buffer *to, uint64_t byte_offset, const husk__scope *scope);

@@ -21,22 +21,6 @@ static void write_case(const void *untyped, const void *untyped_run, husk__case 
 
 // ---- the calls ----
 
-static husk_status run_packed(husk_queue *queue, const husk__rnn_problem *problem, const husk__preference *preference,
-                              const husk__rnn_run *run, const husk__scope *scope)
-{
-    husk_plan *plan;
-    husk_status status = husk__plan_find(husk_queue_context(queue), &husk__op_rnn, problem, preference, &plan, scope);
-    if (status != HUSK_OK)
-        return status;
-    husk__key key = {0};
-    husk__rnn_packed_key(problem, &key);
-    status = husk__packed_check(run->inputs->packed, plan, &key, "packed", scope);
-    if (status == HUSK_OK)
-        status = husk__plan_execute(plan, queue, run, scope);
-    husk__plan_was_last(plan, queue);
-    return status;
-}
-
 husk_status husk_rnn(husk_queue *queue, const husk_rnn_params *params, const husk_rnn_inputs *inputs,
                      const husk_rnn_outputs *outputs)
 {
@@ -59,8 +43,7 @@ husk_status husk_rnn(husk_queue *queue, const husk_rnn_params *params, const hus
     status = husk__rnn_bind(&problem, queue, &run, &scope);
     if (status != HUSK_OK || problem.batch == 0)
         return status;
-    return own_inputs.packed ? run_packed(queue, &problem, &preference, &run, &scope)
-                             : husk__plan_immediate(queue, &husk__op_rnn, &problem, &preference, &run, &scope);
+    return husk__packed_immediate(queue, &husk__op_rnn, &problem, &preference, own_inputs.packed, &run, &scope);
 }
 
 husk_status husk_rnn_plan_create(husk_context *context, const husk_rnn_params *params, const husk_rnn_inputs *inputs,
@@ -82,18 +65,9 @@ husk_status husk_rnn_plan_create(husk_context *context, const husk_rnn_params *p
         status = husk__rnn_resolve(context, params, &own_inputs, &own_outputs, &problem, &preference, &scope);
     if (status == HUSK_OK)
         status = husk__dtype_check(context, problem.dtype, "x", &scope);
-    if (status == HUSK_OK)
-        status = husk__plan_create(context, &husk__op_rnn, &problem, &preference, plan, &scope);
-    if (status != HUSK_OK || !own_inputs.packed)
+    if (status != HUSK_OK)
         return status;
-    husk__key key = {0};
-    husk__rnn_packed_key(&problem, &key);
-    status = husk__packed_check(own_inputs.packed, *plan, &key, "packed", &scope);
-    if (status != HUSK_OK) {
-        husk_plan_release(*plan);
-        *plan = NULL;
-    }
-    return status;
+    return husk__packed_plan_create(context, &husk__op_rnn, &problem, &preference, own_inputs.packed, plan, &scope);
 }
 
 husk_status husk_rnn_plan_run(husk_plan *plan, husk_queue *queue, const husk_rnn_inputs *inputs,
@@ -115,11 +89,8 @@ husk_status husk_rnn_plan_run(husk_plan *plan, husk_queue *queue, const husk_rnn
     status = husk__rnn_check_run(problem, &run, &scope);
     if (status == HUSK_OK && own_inputs.weights)
         status = husk__rnn_check_weights(problem, own_inputs.weights, &scope);
-    if (status == HUSK_OK && own_inputs.packed) {
-        husk__key key = {0};
-        husk__rnn_packed_key(problem, &key);
-        status = husk__packed_check(own_inputs.packed, plan, &key, "packed", &scope);
-    }
+    if (status == HUSK_OK && own_inputs.packed)
+        status = husk__packed_check(own_inputs.packed, plan, &scope);
     if (status == HUSK_OK)
         status = husk__rnn_bind(problem, queue, &run, &scope);
     return status == HUSK_OK ? husk__plan_execute(plan, queue, &run, &scope) : status;
@@ -205,4 +176,6 @@ const husk__op husk__op_rnn = {
     .prewarm = prewarm,
     .classify = husk__rnn_classify,
     .write_case = write_case,
+    .packed_argument = "packed",
+    .describe_packed = husk__rnn_describe_packed,
 };
