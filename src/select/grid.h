@@ -16,4 +16,9 @@ int32_t husk__grid_items(const husk__configuration *configuration);
 bool husk__grid_supports(const husk__candidate *candidate, char reason[HUSK__REASON_CAPACITY]);
 double husk__grid_cost(const husk__candidate *candidate);
 
+/* What such variants' rows have in common: `static const husk__variant grid = {HUSK__GRID_VARIANT, .prepare = ...`. */
+#define HUSK__GRID_VARIANT                                                                                        \
+    .name = "grid", .family = HUSK__FAMILY_GPU, .configurations = husk__grid_menu,                                \
+    .configuration_count = HUSK__GRID_CONFIGURATIONS, .supports = husk__grid_supports, .cost = husk__grid_cost
+
 #endif

@@ -325,6 +325,11 @@ check_lists() {
         if [ -f "$file" ]; then
             awk -v op="$op" -v rows="$op $gradients" '
                 function complain(rule) { print FILENAME ":" FNR ": " rule }
+                function stands(kernel, text,    found, line) {
+                    while ((getline line < ("cl/" kernel)) > 0) { found += index(line, text) > 0 }
+                    close("cl/" kernel)
+                    return found
+                }
                 BEGIN { count = split("operators smoke ragged races memory writes zeros", lists) }
                 /^#/ || !NF { next }
                 /^\[/ {
@@ -349,6 +354,9 @@ check_lists() {
                         if (name !~ /^(operators|writes|zeros)$/ && $1 != op) { complain("a case of another operator") }
                     }
                     directions[direction] = 1
+                    if ("writes" in inside && split($0, column, / [|] /) >= 5 && !stands(column[4], column[5])) {
+                        complain("cl/" column[4] " has no \"" column[5] "\"")
+                    }
                 }
                 END {
                     for (i = 1; i <= count; i++) {

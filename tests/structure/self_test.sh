@@ -200,6 +200,8 @@ lists=bench/cases/conv/small.txt
 sed -i s/ragged// $lists;                                     expect '[ragged] has nothing of conv_small'
 sed -i s/memory/memroy/ $lists; expect 'small.txt:4: there is no list of the name memroy' 2
 sed -i s/writes// $lists;                                     expect '[writes] has nothing of conv_small_backward' 3
+plant $lists '[writes]' 'conv_small | tiled | conv_small n=1 | conv/tiled.cl | y[0] = | y[1] ='
+expect 'cl/conv/tiled.cl has no "y[0] ="'
 sed -i '$d' $lists;                                           expect '[operators] has no row of conv_small_backward' 2
 plant $lists '[smoke]' 'conv_small n=1 dir=fwd_bwd';          expect '"conv_small dir=fwd_bwd" is not in both'
 plant $lists '[memory]' 'conv n=1';                           expect 'small.txt:10: a case of another operator'

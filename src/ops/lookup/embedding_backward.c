@@ -152,12 +152,7 @@ static husk_status prepare_grid(husk_plan *plan, const husk__scope *scope)
 }
 
 static const husk__variant grid = {
-    .name = "grid",
-    .family = HUSK__FAMILY_GPU,
-    .configurations = husk__grid_menu,
-    .configuration_count = HUSK__GRID_CONFIGURATIONS,
-    .supports = husk__grid_supports,
-    .cost = husk__grid_cost,
+    HUSK__GRID_VARIANT,
     .workspace = workspace,
     .prepare = prepare_grid,
     .run = run,

@@ -47,12 +47,7 @@ static const husk__variant vector = {
 };
 
 static const husk__variant grid = {
-    .name = "grid",
-    .family = HUSK__FAMILY_GPU,
-    .configurations = husk__grid_menu,
-    .configuration_count = HUSK__GRID_CONFIGURATIONS,
-    .supports = husk__grid_supports,
-    .cost = husk__grid_cost,
+    HUSK__GRID_VARIANT,
     .workspace = husk__grad_list_workspace,
     .prepare = husk__grad_list_prepare,
     .run = run,

@@ -200,12 +200,7 @@ static husk_status run_grid(const husk_plan *plan, husk_queue *queue, const void
 }
 
 static const husk__variant grid = {
-    .name = "grid",
-    .family = HUSK__FAMILY_GPU,
-    .configurations = husk__grid_menu,
-    .configuration_count = HUSK__GRID_CONFIGURATIONS,
-    .supports = husk__grid_supports,
-    .cost = husk__grid_cost,
+    HUSK__GRID_VARIANT,
     .prepare = prepare_grid,
     .run = run_grid,
 };
