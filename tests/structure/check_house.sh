@@ -30,36 +30,36 @@ select_files() {
 
 # Every source file says its licence first, where its language allows a comment.
 check_licence() {
-    select_files '(\.(c|h|h\.in|cl|clh|cmake|sh|py|supp)|CMakeLists\.txt|\.ci/run)$|^run$' |
-    while IFS= read -r file; do
-        case "$file" in
-        *.h | *.h.in) marker='/* SPDX-License-Identifier: MIT */' ;;
-        *.c | *.cl | *.clh) marker='// SPDX-License-Identifier: MIT' ;;
-        *) marker='# SPDX-License-Identifier: MIT' ;;
-        esac
-        line=$(head -n 1 "$file")
-        case "$line" in '#!'*) line=$(sed -n 2p "$file") ;; esac
-        if [ "$line" != "$marker" ]; then
-            echo "$file:1: the first line is not: $marker"
-        fi
-    done
+    checked=$(select_files '(\.(c|h|h\.in|cl|clh|cmake|sh|py|supp)|CMakeLists\.txt|\.ci/run)$|^run$')
+    # shellcheck disable=SC2086 # a list of files
+    awk '
+        FNR == 1 { marker = "# SPDX-License-Identifier: MIT" }
+        FNR == 1 && FILENAME ~ /\.(c|cl|clh)$/ { marker = "// SPDX-License-Identifier: MIT" }
+        FNR == 1 && FILENAME ~ /\.(h|h\.in)$/ { marker = "/* SPDX-License-Identifier: MIT */" }
+        FNR == 1 && /^#!/ { next }
+        $0 != marker { print FILENAME ":1: the first line is not: " marker }
+        { nextfile }
+    ' $checked
+    # shellcheck disable=SC2086
+    find $checked -maxdepth 0 -size 0 | sed 's/$/:1: the file is empty/'
 }
 
 # No tabs, no blanks at the end, no line past 120, a newline at the end.
 check_lines() {
-    select_files '\.(c|h|h\.in|cl|clh|cmake|sh|py|supp|md|txt|json)$|^run$|\.ci/run$' |
-    while IFS= read -r file; do
-        wide=120
-        case "$file" in *.md | *.json | *.txt) wide=100000 ;; esac
-        awk -v file="$file" -v wide="$wide" '
-            /\t/        { print file ":" FNR ": a tab" }
-            /[ \r]$/    { print file ":" FNR ": blanks at the end of the line" }
-            length($0) > wide { print file ":" FNR ": " length($0) " columns, the limit is " wide }
-        ' "$file"
-        if [ -s "$file" ] && [ -n "$(tail -c 1 "$file")" ]; then
-            echo "$file:1: no newline at the end of the file"
-        fi
-    done
+    checked=$(select_files '\.(c|h|h\.in|cl|clh|cmake|sh|py|supp|md|txt|json)$|^run$|\.ci/run$')
+    # shellcheck disable=SC2086 # a list of files
+    awk '
+        FNR == 1    { wide = FILENAME ~ /\.(md|json|txt)$/ ? 100000 : 120 }
+        /\t/        { print FILENAME ":" FNR ": a tab" }
+        /[ \r]$/    { print FILENAME ":" FNR ": blanks at the end of the line" }
+        length($0) > wide { print FILENAME ":" FNR ": " length($0) " columns, the limit is " wide }
+    ' $checked
+    # Of each file the last byte: "==> NAME <==", then nothing where it is a newline.
+    # shellcheck disable=SC2086
+    tail -v -c 1 $checked | awk '
+        /^==> .* <==$/ { file = substr($0, 5, length($0) - 8); next }
+        $0 != "" { print file ":1: no newline at the end of the file" }
+    '
 }
 
 # A file is at most 600 lines, a function of src and bench at most 75, from its first line to its closing brace: what is
@@ -310,10 +310,9 @@ check_manners() {
     allowed='^src/dist/progress\.c:[0-9]*: *(dprintf\(STDERR_FILENO|MPI_Abort\()'
     allowed="$allowed|^src/os/standard_error\.c:[0-9]*: *\(void\)fprintf\(stderr,"
     allowed="$allowed|^src/train/loop/progress\.c:[0-9]*: *f(putc|puts|write)\(.*stream\);"
-    select_files '^src/.*\.c$' | while IFS= read -r file; do
-        grep -nHE "(^|[^a-z_>.])($ends|$prints) *\(" "$file" | grep -vE "$allowed" |
-            sed 's|^\([^:]*:[0-9]*\):.*|\1: the library neither prints nor ends the process|' || true
-    done
+    # shellcheck disable=SC2046 # a list of files
+    grep -nHE "(^|[^a-z_>.])($ends|$prints) *\(" $(select_files '^src/.*\.c$') | grep -vE "$allowed" |
+        sed 's|^\([^:]*:[0-9]*\):.*|\1: the library neither prints nor ends the process|' || true
 }
 
 # What lists have of an operator is in its own file, bench/cases/FAMILY/NAME.txt (bench/cases/op_lists.h): its row and
