@@ -82,7 +82,7 @@ START_TEST(whole_numbers)
     expect_integer("-7 % 4", 1);
     expect_integer("7 % -4", -1);
     expect_integer("(1 << 63) % 3", 1);
-    expect_integer("(1 << 63) // 3", -3074457345618258603);
+    expect_integer("(1 << 63) // 3", (double)-3074457345618258603);
     expect_integer("(1 << 63) // -1", (double)INT64_MIN);
     expect_integer("(1 << 63) % -1", 0);
     expect_integer("ceil(n/3)", 3);

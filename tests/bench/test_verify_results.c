@@ -97,8 +97,8 @@ END_TEST
 START_TEST(junit_is_xml_that_counts)
 {
     static const char *const parts[] = {
-        "<testsuite name=\"A &quot;card&quot; &lt;1&gt; &amp; more\" tests=\"6\" failures=\"1\" errors=\"2\" "
-        "skipped=\"2\" time=\"1.500\">",
+        ("<testsuite name=\"A &quot;card&quot; &lt;1&gt; &amp; more\" tests=\"6\" failures=\"1\" errors=\"2\" "
+         "skipped=\"2\" time=\"1.500\">"),
         "<testcase classname=\"clbench.gemm\" name=\"gemm m=1 n=2 k=3 [chosen]\" time=\"0.250\"/>",
         "<failure message=\"1 of 2 outputs wrong: &quot;-0&quot; &lt; 1 &amp;  [31m?\" type=\"wrong\"/>",
         "<skipped message=\"m is too large\"/>",
