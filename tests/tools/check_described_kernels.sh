@@ -146,15 +146,13 @@ for service in github gitlab; do
         complain "init-ci $service wrote over its file"
     says "is there already"
 done
-jobs="$work/kernels/.gitlab-ci.yml $work/kernels/.github/workflows/verify-kernels.yml"
-# shellcheck disable=SC2086 # two names
-"$has_oclgrind" || sed -i 's/pocl,oclgrind/pocl/' $jobs
-# On another platform than the jobs' own.
-# shellcheck disable=SC2086
-"$clbench" devices 2> "$work/err" | grep -qi 'pocl\|portable computing' || sed -i 's/--require pocl[,a-z]*//' $jobs
 awk '/name: Verify the kernels/ { getline; inside = 1; next } inside && !/^          / { exit } inside { print }' \
     "$work/kernels/.github/workflows/verify-kernels.yml" > "$work/github.sh"
 sed -n 's/^    - \(build.*--require.*\)/\1/p' "$work/kernels/.gitlab-ci.yml" > "$work/gitlab.sh"
+# Where Oclgrind is missing, or the platform is another than the jobs' own.
+"$has_oclgrind" || sed -i 's/pocl,oclgrind/pocl/' "$work/github.sh" "$work/gitlab.sh"
+"$clbench" devices 2> "$work/err" | grep -qi 'pocl\|portable computing' ||
+    sed -i 's/--require [a-z,]*//' "$work/github.sh" "$work/gitlab.sh"
 for service in github gitlab; do
     rm -f "$work/kernels/kernels.xml"
     grep -q 'clbench verify' "$work/$service.sh" || complain "$service's job runs nothing"
