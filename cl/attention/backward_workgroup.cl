@@ -125,6 +125,7 @@ inline void put_block(__global data_t *to, long to_row, const fragment_acc *acc,
         }
 }
 
+// registers husk_attention_backward_workgroup_queries: nvidia 208, amd 176
 __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
 __kernel void husk_attention_backward_workgroup_queries(__global data_t *dq_base, long dq_offset, long dq_batch,
                                                         long dq_head, long dq_row, SAVED_PARAMS, ATTENTION_PARAMS,
@@ -181,6 +182,8 @@ __kernel void husk_attention_backward_workgroup_queries(__global data_t *dq_base
 }
 
 // dk or dv may be NULL: has_dk, has_dv.
+// registers husk_attention_backward_workgroup_keys DTYPE_F64: nvidia 256, amd 208
+// registers husk_attention_backward_workgroup_keys: nvidia 240, amd 192
 __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
 __kernel void husk_attention_backward_workgroup_keys(__global data_t *dk_base, long dk_offset, long dk_batch,
                                                      long dk_head, long dk_row, __global data_t *dv_base,

@@ -10,6 +10,8 @@
 #endif
 
 // y may be x.
+// registers husk_rotary_backward_grid DTYPE_F64: nvidia 64, amd 72
+// registers husk_rotary_backward_grid: nvidia 64, amd 48
 __kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
 void husk_rotary_backward_grid(ROTARY_KERNEL_PARAMS)
 {

@@ -123,6 +123,11 @@ inline void drop_weights(const attention *a, __local tile_t *weights, int begin,
 }
 
 // log_sum_exp may be NULL. Work-groups: tiles of queries of one head after another, parts of the columns.
+// registers husk_attention_tiled BLOCK_M=32 HOLDS_QUERIES: nvidia 160, amd 200
+// registers husk_attention_tiled BLOCK_M=64 ITEM_M=4: nvidia 168, amd 168
+// registers husk_attention_tiled ENGINE_AMD_MFMA: amd 176
+// registers husk_attention_tiled BLOCK_M=32 COLUMNS=64: nvidia 224, amd 184
+// registers husk_attention_tiled: nvidia 256, amd 256
 __attribute__((reqd_work_group_size(GROUP_ITEMS, 1, 1))) FRAGMENT_ATTRIBUTE
 __kernel void husk_attention_tiled(__global data_t *y_base, long y_offset, long y_batch, long y_head, long y_row,
                                    __global acc_t *sums_base, long sums_offset, long sums_batch, long sums_head,

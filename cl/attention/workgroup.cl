@@ -12,6 +12,9 @@
 enum { SUMS_TOTAL = 16, BASES_TOTAL = 20, TOTALS = 24 };
 
 // log_sum_exp may be NULL.
+// registers husk_attention_workgroup DTYPE_F64: nvidia 256, amd 248
+// registers husk_attention_workgroup SIDE=16: nvidia 208, amd 168
+// registers husk_attention_workgroup: nvidia 168, amd 160
 __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
 __kernel void husk_attention_workgroup(__global data_t *y_base, long y_offset, long y_batch, long y_head, long y_row,
                                        __global acc_t *sums_base, long sums_offset, long sums_batch, long sums_head,

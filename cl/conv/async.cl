@@ -30,6 +30,7 @@
 #define PACKED_CHANNELS(channels) (((channels) + 31) / 32 * 32)
 #define WHOLE_CHUNKS(channels)    (((channels) + CHUNK - 1) / CHUNK * CHUNK)
 
+// registers husk_conv_async_pack: nvidia 32
 __kernel __attribute__((reqd_work_group_size(32, 1, 1)))
 void husk_conv_async_pack(const __global data_t *restrict w_base, long w_offset, __global tile_t *restrict packed_base,
                           long packed_offset, int filters, int channels, int kernel_d, int kernel_h, int kernel_w,
@@ -53,6 +54,7 @@ void husk_conv_async_pack(const __global data_t *restrict w_base, long w_offset,
 #define IMAGE_SIDE 32 // pixels and channels that a work-group turns at a time
 #define IMAGE_ROWS 4
 
+// registers husk_conv_async_image: nvidia 48
 __kernel __attribute__((reqd_work_group_size(IMAGE_SIDE, IMAGE_ROWS, 1)))
 void husk_conv_async_image(const __global data_t *restrict x_base, long x_offset, __global tile_t *restrict image_base,
                            long image_offset, CONV_PARAMS)
@@ -87,6 +89,8 @@ void husk_conv_async_image(const __global data_t *restrict x_base, long x_offset
 }
 
 // x: the image, or as it is. x_group: elements from a group's channels to the next one's.
+// registers husk_conv_async BLOCK_M=128: nvidia 240
+// registers husk_conv_async: nvidia 120
 __kernel __attribute__((reqd_work_group_size(GROUP_ITEMS, 1, 1))) FRAGMENT_ATTRIBUTE
 void husk_conv_async(const __global data_t *restrict x_base, long x_offset, const __global operand_t *restrict w_base,
                      long w_offset, const __global data_t *restrict bias_base, long bias_offset, int flags,

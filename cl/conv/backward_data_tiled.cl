@@ -32,6 +32,7 @@ inline carried_t gradient(const __global data_t *dy, struct walk from, const __l
     return 0;
 }
 
+// registers husk_conv_backward_data_tiled_pack: nvidia 40, amd 24
 __kernel __attribute__((reqd_work_group_size(32, 1, 1)))
 void husk_conv_backward_data_tiled_pack(const __global data_t *restrict w_base, long w_offset,
                                         __global carried_t *restrict packed_base, long packed_offset, int filters,
@@ -45,6 +46,13 @@ void husk_conv_backward_data_tiled_pack(const __global data_t *restrict w_base, 
 #define ELEMENT(tap) gradient(dy, from, tap)
 #define TAP_OFFSET(filter, at) ((filter) * y_stride_c)
 
+// registers husk_conv_backward_data_tiled DTYPE_F64 ITEM_M=8: nvidia 256, amd 232
+// registers husk_conv_backward_data_tiled BLOCK_M=32: nvidia 104, amd 144
+// registers husk_conv_backward_data_tiled BLOCK_M=64 ENGINE_AMD_MFMA: amd 64
+// registers husk_conv_backward_data_tiled ITEM_M=4: nvidia 104, amd 144
+// registers husk_conv_backward_data_tiled ENGINE_AMD_WMMA=12: amd 152
+// registers husk_conv_backward_data_tiled ENGINE_AMD_MFMA: amd 144
+// registers husk_conv_backward_data_tiled: nvidia 184, amd 208
 FRAGMENT_ATTRIBUTE __kernel __attribute__((reqd_work_group_size(GROUP_ITEMS, 1, 1)))
 void husk_conv_backward_data_tiled(const __global data_t *restrict dy_base, long dy_offset,
                                    const __global carried_t *restrict w_base, long w_offset,

@@ -51,6 +51,13 @@ inline carried_t pixel(const __global data_t *x, struct element e, const __local
     return 0;
 }
 
+// registers husk_conv_backward_weights_tiled BLOCK_M=32: nvidia 96, amd 144
+// registers husk_conv_backward_weights_tiled BLOCK_M=64 ENGINE_AMD_MFMA: amd 72
+// registers husk_conv_backward_weights_tiled ITEM_M=4: nvidia 96, amd 144
+// registers husk_conv_backward_weights_tiled ENGINE_AMD_WMMA=12: amd 168
+// registers husk_conv_backward_weights_tiled ENGINE_AMD_MFMA: amd 152
+// registers husk_conv_backward_weights_tiled BLOCK_M=128: nvidia 192, amd 216
+// registers husk_conv_backward_weights_tiled: nvidia 168, amd 200
 FRAGMENT_ATTRIBUTE __kernel __attribute__((reqd_work_group_size(GROUP_ITEMS, 1, 1)))
 void husk_conv_backward_weights_tiled(const __global data_t *restrict x_base, long x_offset,
                                       const __global data_t *restrict dy_base, long dy_offset,
@@ -179,6 +186,7 @@ void husk_conv_backward_weights_tiled(const __global data_t *restrict x_base, lo
 }
 
 // An element of dw each: the sum of all slices, in their order.
+// registers husk_conv_backward_weights_tiled_reduce: nvidia 56, amd 24
 __kernel __attribute__((reqd_work_group_size(64, 1, 1)))
 void husk_conv_backward_weights_tiled_reduce(const __global acc_t *restrict parts_base, long parts_offset,
                                              __global data_t *restrict dw_base, long dw_offset, int slices,
@@ -204,6 +212,8 @@ void husk_conv_backward_weights_tiled_reduce(const __global acc_t *restrict part
 }
 
 // A filter a work-group: its items take every 64th position, and add up in a tree.
+// registers husk_conv_backward_weights_tiled_bias DTYPE_F64: nvidia 56, amd 40
+// registers husk_conv_backward_weights_tiled_bias: nvidia 56, amd 32
 __kernel __attribute__((reqd_work_group_size(64, 1, 1)))
 void husk_conv_backward_weights_tiled_bias(const __global data_t *restrict dy_base, long dy_offset,
                                            __global data_t *restrict dbias_base, long dbias_offset, int batch,

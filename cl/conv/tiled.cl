@@ -24,6 +24,7 @@ inline carried_t pixel(const __global data_t *x, struct origin from, const __loc
     return 0;
 }
 
+// registers husk_conv_tiled_pack: nvidia 40, amd 24
 __kernel __attribute__((reqd_work_group_size(32, 1, 1)))
 void husk_conv_tiled_pack(const __global data_t *restrict w_base, long w_offset,
                           __global carried_t *restrict packed_base, long packed_offset, int filters, int channels,
@@ -38,6 +39,13 @@ void husk_conv_tiled_pack(const __global data_t *restrict w_base, long w_offset,
 #define TAP_OFFSET(channel, at) \
     ((channel) * x_stride_c + (at).depth * x_stride_d + (at).row * x_stride_h + (at).column * x_stride_w)
 
+// registers husk_conv_tiled DTYPE_F64 ITEM_M=8: nvidia 256, amd 224
+// registers husk_conv_tiled ENGINE_AMD_MFMA: amd 104
+// registers husk_conv_tiled BLOCK_M=128: nvidia 176, amd 216
+// registers husk_conv_tiled ENGINE_AMD_WMMA=12: amd 120
+// registers husk_conv_tiled BLOCK_M=32 ENGINE_AMD_WMMA=11: amd 88
+// registers husk_conv_tiled ITEM_M=8: nvidia 152, amd 192
+// registers husk_conv_tiled: nvidia 136, amd 184
 FRAGMENT_ATTRIBUTE __kernel __attribute__((reqd_work_group_size(GROUP_ITEMS, 1, 1)))
 void husk_conv_tiled(const __global data_t *restrict x_base, long x_offset,
                      const __global carried_t *restrict w_base, long w_offset,

@@ -22,6 +22,9 @@ ALWAYS_INLINE acc_t element(int kind, acc_t u, acc_t v, acc_t w, MAP_PARAMS)
 
 #include "lib/sum_grid.clh"
 
+// registers husk_binary_backward_grid DTYPE_F64: nvidia 144, amd 176
+// registers husk_binary_backward_grid BINARY_POWER: nvidia 120, amd 128
+// registers husk_binary_backward_grid: nvidia 96, amd 80
 __kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
 void husk_binary_backward_grid(MAP_KERNEL_PARAMS)
 {
@@ -30,4 +33,9 @@ void husk_binary_backward_grid(MAP_KERNEL_PARAMS)
               kind, MAP_ARGS);
 }
 
+// registers husk_binary_backward_grid_finish DTYPE_F64: nvidia 64, amd 40
+// registers husk_binary_backward_grid_finish: nvidia 48, amd 32
+// registers husk_binary_backward_grid_sum DTYPE_F64: nvidia 104, amd 136
+// registers husk_binary_backward_grid_sum BINARY_POWER: nvidia 80, amd 88
+// registers husk_binary_backward_grid_sum: nvidia 80, amd 64
 SUM_GRID_KERNELS(husk_binary_backward_grid)

@@ -22,6 +22,9 @@ ALWAYS_INLINE acc_t element(int kind, acc_t u, acc_t v, acc_t w, MAP_PARAMS)
 #include "lib/map_grid.clh"
 
 // y may be an input.
+// registers husk_binary_grid BINARY_POWER: nvidia 152, amd 152
+// registers husk_binary_grid DTYPE_F64: nvidia 128, amd 104
+// registers husk_binary_grid: nvidia 88, amd 72
 __kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
 void husk_binary_grid(MAP_KERNEL_PARAMS)
 {

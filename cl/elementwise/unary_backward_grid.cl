@@ -26,6 +26,9 @@ ALWAYS_INLINE acc_t element(int kind, acc_t u, acc_t v, acc_t w, MAP_PARAMS)
 #include "lib/map_grid.clh"
 
 // y may be an input.
+// registers husk_unary_backward_grid DTYPE_F64: nvidia 152, amd 176
+// registers husk_unary_backward_grid UNARY_SMOOTH: nvidia 112, amd 120
+// registers husk_unary_backward_grid: nvidia 88, amd 72
 __kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
 void husk_unary_backward_grid(MAP_KERNEL_PARAMS)
 {

@@ -26,6 +26,10 @@ ALWAYS_INLINE acc_t element(int kind, acc_t u, acc_t v, acc_t w, MAP_PARAMS)
 #include "lib/map_grid.clh"
 
 // y may be an input.
+// registers husk_unary_grid DTYPE_F64 UNARY_SMOOTH: nvidia 128, amd 176
+// registers husk_unary_grid UNARY_SMOOTH: nvidia 96, amd 112
+// registers husk_unary_grid DTYPE_F64: nvidia 96, amd 88
+// registers husk_unary_grid: nvidia 80, amd 64
 __kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
 void husk_unary_grid(MAP_KERNEL_PARAMS)
 {

@@ -22,6 +22,8 @@ ALWAYS_INLINE acc_t element(int kind, acc_t u, acc_t v, acc_t w, MAP_PARAMS)
 #include "lib/map_grid.clh"
 
 // y may be an input.
+// registers husk_where_grid DTYPE_F64: nvidia 112, amd 104
+// registers husk_where_grid: nvidia 88, amd 80
 __kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
 void husk_where_grid(MAP_KERNEL_PARAMS)
 {

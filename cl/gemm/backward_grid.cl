@@ -38,6 +38,9 @@ inline acc_t add_items(acc_t value, __local acc_t *all)
 // Rows are those of all matrices; a work-group has a share of them and a block of columns: all shares of one block,
 // then of the next, in dimension 0, as NVIDIA's others end at 65,535. parts: a row of `columns` numbers a share, or a
 // row of `rows` numbers a matrix and block.
+// registers husk_gemm_backward_grid ACT_SMOOTH DTYPE_F64: nvidia 80, amd 176
+// registers husk_gemm_backward_grid ACT_SMOOTH: nvidia 64, amd 80
+// registers husk_gemm_backward_grid: nvidia 64, amd 48
 __kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
 void husk_gemm_backward_grid(const __global data_t *dy_base, long dy_offset, long dy_batch, long dy_row,
                              long dy_column, const __global data_t *from_base, long from_offset, long from_batch,
@@ -88,6 +91,8 @@ void husk_gemm_backward_grid(const __global data_t *dy_base, long dy_offset, lon
 }
 
 // dbias = sum of `splits` rows of parts, in their order; an item has a number.
+// registers husk_gemm_backward_bias DTYPE_F64: nvidia 48, amd 24
+// registers husk_gemm_backward_bias: nvidia 40, amd 16
 __kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
 void husk_gemm_backward_bias(const __global acc_t *parts_base, long parts_offset, long splits, long size,
                              __global data_t *bias_base, long bias_offset, long bias_stride, long strip, int adds,

@@ -21,6 +21,13 @@
 // stride is right. a_aligned: one stride of A is 1 and the other a multiple of 4. splits: work-groups that share
 // the K of one tile, k_split steps each (a multiple of BLOCK_K); with more than one, C is the buffer of
 // partial sums, c_batch apart. Work-groups: column blocks, then row blocks, then splits, then the batch.
+// registers husk_gemm_tiled BLOCK_M=32: nvidia 128, amd 184
+// registers husk_gemm_tiled BLOCK_M=64 ENGINE_AMD_MFMA: amd 80
+// registers husk_gemm_tiled ITEM_M=4: nvidia 128, amd 184
+// registers husk_gemm_tiled ENGINE_AMD_MFMA: amd 176
+// registers husk_gemm_tiled BLOCK_M=64 ENGINE_AMD_WMMA=12: amd 176
+// registers husk_gemm_tiled BLOCK_M=64 ENGINE_AMD_WMMA=11: amd 184
+// registers husk_gemm_tiled: nvidia 256, amd 248
 __attribute__((reqd_work_group_size(GROUP_ITEMS, 1, 1))) FRAGMENT_ATTRIBUTE
 __kernel void husk_gemm_tiled(const __global data_t *restrict a_base, long a_offset, long a_row, long a_step,
                               long a_batch, int a_aligned, const __global data_t *restrict b_base,

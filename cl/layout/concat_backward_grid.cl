@@ -3,4 +3,5 @@
 #define CONCAT_SPLITS
 #include "lib/concat_grid.clh"
 
+// registers husk_concat_backward_grid: nvidia 40, amd 40
 CONCAT_GRID_KERNEL(husk_concat_backward_grid)

@@ -10,6 +10,7 @@
 #error "WG, the work-items of a work-group, is not set: the host passes -DWG=64 or 256"
 #endif
 
+// registers husk_copy_grid: nvidia 32, amd 32
 __kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
 void husk_copy_grid(const __global from_t *x_base, long x_offset, __global to_t *y_base, long y_offset,
                     WALK_PARAMS_2(all), long total)

@@ -9,6 +9,7 @@
 #error "WG, the work-items of a work-group, is not set: the host passes -DWG=64 or 256"
 #endif
 
+// registers husk_pad_backward_grid: nvidia 256, amd 216
 __kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
 void husk_pad_backward_grid(const __global data_t *y_base, long y_offset, __global data_t *x_base, long x_offset,
                             PAD_PARAMS, int adds, long elements, long share)

@@ -10,6 +10,7 @@
 #error "WG, the work-items of a work-group, is not set: the host passes -DWG=64 or 256"
 #endif
 
+// registers husk_pad_grid: nvidia 56, amd 24
 __kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
 void husk_pad_grid(const __global element_t *x_base, long x_offset, __global element_t *y_base, long y_offset,
                    PAD_PARAMS, long fill, long elements, long share)

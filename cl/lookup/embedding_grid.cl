@@ -9,6 +9,7 @@
 #error "WG, the work-items of a work-group, is not set: the host passes -DWG=64 or 256"
 #endif
 
+// registers husk_embedding_grid: nvidia 40, amd 32
 __kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
 void husk_embedding_grid(EMBEDDING_PARAMS)
 {

@@ -9,6 +9,7 @@
 #error "WG, the work-items of a work-group, is not set: the host passes -DWG=64 or 256"
 #endif
 
+// registers husk_one_hot_grid: nvidia 40, amd 32
 __kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
 void husk_one_hot_grid(ONE_HOT_PARAMS)
 {

@@ -10,6 +10,7 @@
 //   -DWG=64|256   work-items a work-group
 #include "lib/loss_workgroup.clh"
 
+// registers husk_loss_backward_workgroup_elements: nvidia 48, amd 48
 __kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
 void husk_loss_backward_workgroup_elements(const __global data_t *x_base, long x_offset,
                                            const __global data_t *t_base, long t_offset,
@@ -80,6 +81,8 @@ WRITE_ROW(write_row_group, loss_softmax_group, loss_group_add)
 WRITE_ROW(write_row_alone, loss_softmax_alone, LOSS_ALONE)
 
 // weights: of `weight_units` units of labels, see below.
+// registers husk_loss_backward_workgroup_rows DTYPE_F64: nvidia 80, amd 80
+// registers husk_loss_backward_workgroup_rows: nvidia 96, amd 56
 __kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
 void husk_loss_backward_workgroup_rows(const __global data_t *x_base, long x_offset, const __global uchar *t_base,
                                        long t_offset, const __global data_t *w_base, long w_offset,
@@ -128,6 +131,7 @@ void husk_loss_backward_workgroup_rows(const __global data_t *x_base, long x_off
     }
 }
 
+// registers husk_loss_backward_workgroup_weights: nvidia 40, amd 32
 __kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
 void husk_loss_backward_workgroup_weights(const __global uchar *t_base, long t_offset,
                                           const __global data_t *w_base, long w_offset,

@@ -22,6 +22,8 @@
     const __global acc_t *mean_base, long mean_offset, const __global acc_t *rstd_base, long rstd_offset
 
 // dx may be x or dy. The lists' y is dy, z dx.
+// registers husk_norm_backward_workgroup DTYPE_F64: nvidia 72, amd 80
+// registers husk_norm_backward_workgroup: nvidia 64, amd 72
 __kernel WORK_GROUP
 void husk_norm_backward_workgroup(BACKWARD_PARAMS, const __global data_t *scale_base, long scale_offset,
                                   __global data_t *dx_base, long dx_offset, NORM_LIST_PARAMS(set),
@@ -83,6 +85,8 @@ void husk_norm_backward_workgroup(BACKWARD_PARAMS, const __global data_t *scale_
 }
 
 // The first list is of the parameters here, the second of the elements that share one.
+// registers husk_norm_backward_workgroup_parameters DTYPE_F64: nvidia 72, amd 72
+// registers husk_norm_backward_workgroup_parameters: nvidia 64, amd 64
 __kernel WORK_GROUP
 void husk_norm_backward_workgroup_parameters(BACKWARD_PARAMS, __global data_t *dscale_base, long dscale_offset,
                                              __global data_t *dbias_base, long dbias_offset, NORM_LIST_PARAMS(set),

@@ -19,6 +19,12 @@
     }
 
 // y may be x.
+// registers husk_norm_registers DTYPE_F64 FOURS=8: nvidia 248, amd 224
+// registers husk_norm_registers FOURS=1: nvidia 72, amd 80
+// registers husk_norm_registers ROW_ITEMS=256: nvidia 168, amd 144
+// registers husk_norm_registers DTYPE_F64: nvidia 136, amd 144
+// registers husk_norm_registers FOURS=2: nvidia 72, amd 72
+// registers husk_norm_registers: nvidia 96, amd 104
 __kernel HELD_WORK_GROUP
 void husk_norm_registers(const __global data_t *x_base, long x_offset, const __global data_t *scale_base,
                          long scale_offset, const __global data_t *bias_base, long bias_offset,

@@ -13,6 +13,7 @@ inline acc_t combined(int kind, acc_t a, acc_t b)
     return kind == GRAD_NORM_EUCLIDEAN ? a + b : as_acc(max(as_acc_int(a), as_acc_int(b)));
 }
 
+// registers husk_grad_norm_grid: nvidia 40, amd 16
 __kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
 void husk_grad_norm_grid(LIST_PARAMS, __global acc_t *parts_base, long parts_offset, int kind)
 {
@@ -35,4 +36,6 @@ void husk_grad_norm_grid(LIST_PARAMS, __global acc_t *parts_base, long parts_off
         parts_base[parts_offset + first + number] = parts[0];
 }
 
+// registers husk_grad_norm_grid_finish DTYPE_F64: nvidia 64, amd 16
+// registers husk_grad_norm_grid_finish: nvidia 32, amd 8
 GRAD_NORM_FINISH(husk_grad_norm_grid_finish)

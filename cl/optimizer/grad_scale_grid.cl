@@ -8,6 +8,7 @@
 #error "WG, the work-items of a work-group, is not set: the host passes -DWG=64 or 256"
 #endif
 
+// registers husk_grad_scale_grid: nvidia 40, amd 32
 __kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
 void husk_grad_scale_grid(LIST_PARAMS, GRAD_SCALE_PARAMS)
 {
@@ -37,4 +38,5 @@ void husk_grad_scale_grid(LIST_PARAMS, GRAD_SCALE_PARAMS)
         parts_base[parts_offset + first + number] = flags[0] ? 1.0f : 0.0f;
 }
 
+// registers husk_grad_scale_grid_finish: nvidia 32, amd 8
 GRAD_SCALE_FINISH(husk_grad_scale_grid_finish)

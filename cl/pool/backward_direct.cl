@@ -88,12 +88,14 @@ POOL_INLINE void pool_backward_direct(int mode, int channels_fastest, POOL_BACKW
     }
 }
 
+// registers husk_pool_backward_direct_max: nvidia 64, amd 64
 __kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
 void husk_pool_backward_direct_max(POOL_BACKWARD_PARAMS, SAVED_PARAMS, int channels_fastest)
 {
     pool_backward_direct(POOL_MAX, channels_fastest, POOL_BACKWARD_ARGS, INDICES_ARGS);
 }
 
+// registers husk_pool_backward_direct_avg: nvidia 64, amd 64
 __kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
 void husk_pool_backward_direct_avg(POOL_BACKWARD_PARAMS, int channels_fastest)
 {

@@ -91,18 +91,21 @@ POOL_INLINE void pool_direct(int mode, int channels_fastest, POOL_PARAMS, INDICE
     }
 }
 
+// registers husk_pool_direct_max: nvidia 56, amd 48
 __kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
 void husk_pool_direct_max(POOL_PARAMS, int channels_fastest)
 {
     pool_direct(POOL_MAX, channels_fastest, POOL_ARGS, NO_INDICES_ARGS);
 }
 
+// registers husk_pool_direct_avg: nvidia 56, amd 56
 __kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
 void husk_pool_direct_avg(POOL_PARAMS, int channels_fastest)
 {
     pool_direct(POOL_AVG, channels_fastest, POOL_ARGS, NO_INDICES_ARGS);
 }
 
+// registers husk_pool_direct_max_indices: nvidia 64, amd 56
 __kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
 void husk_pool_direct_max_indices(POOL_PARAMS, INDICES_PARAMS, int channels_fastest)
 {

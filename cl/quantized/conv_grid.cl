@@ -18,6 +18,7 @@ inline int take_last(long *number, int extent)
     return rest;
 }
 
+// registers husk_quantized_conv_grid: nvidia 128, amd 64
 __kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
 void husk_quantized_conv_grid(const __global uchar *x_base, long x_offset, long x_n, long x_c, long x_d, long x_h,
                               long x_w, int x_sign, const __global uchar *w_base, long w_offset, long w_k, long w_c,

@@ -8,6 +8,7 @@
 #error "WG, the work-items of a work-group, is not set: the host passes -DWG=64 or 256"
 #endif
 
+// registers husk_dequantize_grid: nvidia 32, amd 32
 __kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
 void husk_dequantize_grid(QUANTIZE_PARAMS(uchar, data_t), WALK_PARAMS_4(all), long total)
 {

@@ -25,6 +25,7 @@ inline uint fetch_quad(const __global uchar *from, long step, int left, uint fli
     return word;
 }
 
+// registers husk_quantized_gemm_tiled: nvidia 128, amd 256
 __kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
 void husk_quantized_gemm_tiled(const __global uchar *a_base, long a_offset, long a_row, long a_step, long a_group,
                                int flip, const __global uchar *b_base, long b_offset, long b_step, long b_column,

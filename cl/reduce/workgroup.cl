@@ -43,6 +43,8 @@ inline reduction element_of(int kind, int class, ACC_UINT sign, acc_t v, long po
 
 // Units are numbered over the outer kept dimensions, strips of WG_INNER results, and segments. kept: x and y over the
 // outer kept dimensions; outer: x and the position over a row's runs of `run` elements.
+// registers husk_reduce_workgroup DTYPE_F64: nvidia 72, amd 88
+// registers husk_reduce_workgroup: nvidia 64, amd 64
 __kernel __attribute__((reqd_work_group_size(WG_INNER, WG_AXIS, 1)))
 void husk_reduce_workgroup(const __global data_t *x_base, long x_offset, __global uchar *y_base, long y_offset,
                            __global ACC_UINT *states_base, long states_offset, WALK_PARAMS_2(kept),
@@ -102,4 +104,6 @@ void husk_reduce_workgroup(const __global data_t *x_base, long x_offset, __globa
     }
 }
 
+// registers husk_reduce_workgroup_combine DTYPE_F64: nvidia 56, amd 56
+// registers husk_reduce_workgroup_combine: nvidia 48, amd 32
 REDUCTION_COMBINE_KERNEL(husk_reduce_workgroup_combine)

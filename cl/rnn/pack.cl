@@ -15,6 +15,7 @@
 // `to` is where this pass's panels begin, and bias_to elements on its biases. The pass has gates `gate`...
 // `gate + gates - 1` of the weights [all gates * hidden][hidden], whose rows lie weights_row apart.
 // Work-group (x, y, z) does units x * 16... of panel z, rows y * k_count... of it.
+// registers husk_rnn_pack: nvidia 64, amd 16
 __attribute__((reqd_work_group_size(16, 1, 1)))
 __kernel void husk_rnn_pack(const __global data_t *restrict weights_base, long weights_offset,
                             long weights_row, const __global data_t *restrict bias_base, long bias_offset,
@@ -44,6 +45,8 @@ __kernel void husk_rnn_pack(const __global data_t *restrict weights_base, long w
 // [all gates * hidden][features]. `to` is where this pass's hidden panels begin, the other places are so many elements
 // on. Work-group (x, y, z) does rows x * k_count... of panel y: squares of VW units and
 // VW rows are transposed in registers. k_count is a multiple of VW.
+// registers husk_rnn_pack_panels DTYPE_F64: nvidia 96, amd 16
+// registers husk_rnn_pack_panels: nvidia 72, amd 16
 __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf)))
 __kernel void husk_rnn_pack_panels(const __global data_t *restrict hidden_base, long hidden_offset,
                                    long hidden_row, const __global data_t *restrict hidden_bias_base,
@@ -105,6 +108,7 @@ __kernel void husk_rnn_pack_panels(const __global data_t *restrict hidden_base, 
 // reversed, in the order in which the backward direction takes them. Also states, and zeros where there are
 // none. Work-groups of dimension 0 are sequences, each its features by 64: NVIDIA's other dimensions end at 65,535.
 // Work-group (x, 1, z) does steps step_begin + z * group_steps...
+// registers husk_rnn_gather: nvidia 32, amd 8
 __attribute__((reqd_work_group_size(64, 1, 1)))
 __kernel void husk_rnn_gather(const __global data_t *restrict from_base, long from_offset, long from_time,
                               long from_batch, long from_feature, int has_from,

@@ -90,6 +90,11 @@ inline void load_tiles(__local acc_t *weights, __local acc_t *states, const __gl
 // The arguments are those of husk_rnn_panel (rnn/panel.cl) up to relu. Work-groups of dimension 0 are tiles of
 // sequences, each its panels: NVIDIA's other dimensions end at 65,535. Work-group (x, 0, z) does one pass of time step
 // `step` of direction z.
+// registers husk_rnn_tile K_SLICES=4: nvidia 256, amd 200
+// registers husk_rnn_tile DTYPE_F64 THREAD_ROWS=4: nvidia 112, amd 128
+// registers husk_rnn_tile CELL=0: nvidia 64, amd 40
+// registers husk_rnn_tile CELL=3 THREAD_ROWS=4: nvidia 80, amd 48
+// registers husk_rnn_tile: nvidia 72, amd 80
 __attribute__((reqd_work_group_size(TILE_UNITS, TILE_THREADS, GROUP_SLICES)))
 __kernel void husk_rnn_tile(__global data_t *inputs_base, long inputs_offset,
                             long inputs_time, long inputs_direction, int inputs_first,

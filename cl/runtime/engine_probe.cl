@@ -66,6 +66,7 @@ inline void probe_fill(__local tile_t *tile, int lines, const __global operand_t
     fragment_copies_end();
 }
 
+// registers husk_runtime_engine_probe: nvidia 96, amd 88
 __attribute__((reqd_work_group_size(GROUP_ITEMS, 1, 1))) FRAGMENT_ATTRIBUTE
 __kernel void husk_runtime_engine_probe(const __global operand_t *a_base, long a_offset,
                                         const __global operand_t *b_base, long b_offset, __global sum_t *c_base,

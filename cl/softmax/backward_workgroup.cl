@@ -65,6 +65,8 @@ inline void share_store(const __global data_t *y, index_t y_stride, const __glob
 
 // y is x of STRIDED_PARAMS, dx its y, dy its z. Strips of WG_INNER rows are numbered row-major over the outer
 // dimensions and the inner one. dx may be y or dy.
+// registers husk_softmax_backward_workgroup DTYPE_F64: nvidia 72, amd 72
+// registers husk_softmax_backward_workgroup: nvidia 96, amd 64
 __kernel WORK_GROUP
 void husk_softmax_backward_workgroup(const __global data_t *y_base, long y_offset, const __global data_t *dy_base,
                                      long dy_offset, __global data_t *dx_base, long dx_offset, STRIDED_PARAMS,
@@ -92,6 +94,7 @@ void husk_softmax_backward_workgroup(const __global data_t *y_base, long y_offse
 }
 
 // sums: of every block of every row, [strip][block][WG_INNER].
+// registers husk_softmax_backward_workgroup_partial: nvidia 56, amd 48
 __kernel WORK_GROUP
 void husk_softmax_backward_workgroup_partial(const __global data_t *y_base, long y_offset,
                                              const __global data_t *dy_base, long dy_offset,
@@ -122,6 +125,8 @@ void husk_softmax_backward_workgroup_partial(const __global data_t *y_base, long
     }
 }
 
+// registers husk_softmax_backward_workgroup_apply DTYPE_F64: nvidia 64, amd 80
+// registers husk_softmax_backward_workgroup_apply: nvidia 64, amd 64
 __kernel WORK_GROUP
 void husk_softmax_backward_workgroup_apply(const __global data_t *y_base, long y_offset,
                                            const __global data_t *dy_base, long dy_offset, __global data_t *dx_base,

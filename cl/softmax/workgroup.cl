@@ -78,6 +78,8 @@ inline void share_store(const __global data_t *x, index_t x_stride, __global dat
 }
 
 // y may be x. Strips of WG_INNER rows are numbered row-major over the outer dimensions and the inner one.
+// registers husk_softmax_workgroup DTYPE_F64: nvidia 56, amd 80
+// registers husk_softmax_workgroup: nvidia 48, amd 56
 __kernel WORK_GROUP
 void husk_softmax_workgroup(const __global data_t *x_base, long x_offset, __global data_t *y_base,
                             long y_offset, STRIDED_PARAMS, int length, long x_stride, long y_stride,
@@ -105,6 +107,8 @@ void husk_softmax_workgroup(const __global data_t *x_base, long x_offset, __glob
 }
 
 // pairs: a maximum and a sum for every block of every row, [strip][block][WG_INNER][2].
+// registers husk_softmax_workgroup_partial DTYPE_F64: nvidia 48, amd 64
+// registers husk_softmax_workgroup_partial: nvidia 48, amd 40
 __kernel WORK_GROUP
 void husk_softmax_workgroup_partial(const __global data_t *x_base, long x_offset, __global acc_t *pairs_base,
                                     long pairs_offset, STRIDED_PARAMS, int length, long x_stride, long inner,
@@ -137,6 +141,8 @@ void husk_softmax_workgroup_partial(const __global data_t *x_base, long x_offset
 }
 
 // y may be x.
+// registers husk_softmax_workgroup_apply DTYPE_F64: nvidia 64, amd 80
+// registers husk_softmax_workgroup_apply: nvidia 56, amd 64
 __kernel WORK_GROUP
 void husk_softmax_workgroup_apply(const __global data_t *x_base, long x_offset, __global data_t *y_base,
                                   long y_offset, const __global acc_t *pairs_base, long pairs_offset,

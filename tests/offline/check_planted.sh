@@ -29,7 +29,7 @@ plant() { # plant FOLDER NAME...: programs as list_programs lays them out
     mkdir -p "$folder"
     shift
     for name in "$@"; do
-        { echo "// options: -cl-std=CL1.2 -cl-denorms-are-zero -DVW=4"; cat "$here/planted_$name.cl"; } \
+        { echo "// options: -cl-std=CL1.2 -cl-denorms-are-zero -DVW=4 -DSIDE=1"; cat "$here/planted_$name.cl"; } \
             > "$folder/planted_$name-00000000.cl"
     done
 }
@@ -67,31 +67,39 @@ if is_there skl; then
     compile unit dg2 || { cat "$out"; wrong "dg2: the unit that it has is missed"; }
 fi
 
-# What is allowed passes, until it grows beyond the kept table.
+# What is allowed passes, until it grows beyond that.
 if is_there gfx1100; then
-    allowed=$HUSK_OFFLINE_DIR/allowed kept=$HUSK_OFFLINE_DIR/kept
-    echo 'amd * planted_s* *; planted' > "$allowed"
-    grow() {
-        compile frame --allowed "$allowed" "$@" gfx1100
-    }
-    grow || { cat "$out"; wrong "what allowed.txt names fails"; }
-    cp "$HUSK_OFFLINE_DIR/table.tsv" "$kept"
-    grow --table "$kept" || { cat "$out"; wrong "the same table differs"; }
-    sed 's,/1[0-9]*/0[^0-9],/16/0\t,' "$HUSK_OFFLINE_DIR/table.tsv" > "$kept"
-    cmp -s "$kept" "$HUSK_OFFLINE_DIR/table.tsv" && wrong "the table has no stack frame to shrink: $(cat "$kept")"
-    grow --table "$kept" && wrong "growth beyond the table passes"
-    grep -q '^FAILED grown' "$out" || wrong "growth is not named"
-    # A table that is made in pieces: each target's columns stay when another's are written.
-    rm "$kept"
-    grow --table "$kept" --update || { cat "$out"; wrong "the table is not written"; }
-    cp "$kept" "$kept.first"
-    compile frame --allowed "$allowed" --table "$kept" --update gfx942 || { cat "$out"; wrong "nor its other columns"; }
-    grep -v '^#' "$kept.first" | cut -f 1-7 > "$kept.cut"
-    grep -v '^#' "$kept" | cut -f 1-7 | cmp -s - "$kept.cut" || wrong "another target's columns are lost"
-    [ "$(grep -c '^# gfx' "$kept")" -eq 2 ] || wrong "the tools of both are not named: $(grep '^#' "$kept")"
-    cut -f 10 "$kept" | grep -q '/' || wrong "the second target has no column: $(cat "$kept")"
-    grow --table "$kept" || { cat "$out"; wrong "the table in pieces differs"; }
+    allowed=$HUSK_OFFLINE_DIR/allowed
+    echo 'amd * planted_s*; 4096; planted' > "$allowed"
+    compile frame --allowed "$allowed" gfx1100 || { cat "$out"; wrong "what allowed.txt names fails"; }
+    echo 'amd * planted_s*; 8; planted' > "$allowed"
+    compile frame --allowed "$allowed" gfx1100 && wrong "growth beyond what is allowed passes"
+    grep -q '^FAILED gfx1100 planted_stack .* allows 8$' "$out" || wrong "what allowed.txt allows is not named"
 fi
+
+# Registers beyond the limit beside the kernel, a limit that is missing, and one that is no limit.
+for target in sm_80 gfx1100; do
+    is_there "$target" || continue
+    registers() { # registers LIMITS...: planted_right's program with these limits
+        plant limits right
+        program=$folder/planted_right-00000000.cl
+        {
+            sed 1q "$program"
+            printf '// registers %s\n' "$@"
+            sed '1d; /^\/\/ registers/d' "$program"
+        } > "$folder/changed"
+        mv "$folder/changed" "$program"
+        compile limits "$target"
+    }
+    registers "planted_right: nvidia 0, amd 0" && wrong "$target: registers beyond the limit pass"
+    grep -qE "^FAILED $target planted_right .*: [0-9]+ registers, where the limit is 0$" "$out" ||
+        { cat "$out"; wrong "$target: registers beyond the limit are not found"; }
+    registers "planted_wrong: nvidia 64, amd 64" && wrong "$target: a kernel without a limit passes"
+    grep -q "^FAILED $target planted_right .*no limit for" "$out" || wrong "$target: no limit, and it is not said"
+    registers "planted_right: nvidia 63, amd 63" && wrong "$target: a limit that is no multiple of 8 passes"
+    registers "planted_right SIDE=2: nvidia 0, amd 0" "planted_right SIDE=1: nvidia 64, amd 64" ||
+        { cat "$out"; wrong "$target: the limit of another configuration counts"; }
+done
 echo "$count targets: planted mistakes were looked for"
 [ "$count" -gt 0 ] || exit 77
 exit $status

@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: MIT
 # Every kernel in every configuration, through the compilers of vendors whose hardware is not here: docs/offline.md.
 #
-#     offline.sh LIST_PROGRAMS [--update] [--programs FOLDER [--table FILE] [--allowed FILE]] [TARGET...]
+#     offline.sh LIST_PROGRAMS [--programs FOLDER [--allowed FILE]] [TARGET...]
 #
 # LIST_PROGRAMS is the program made of list_programs.c. Targets: those of tools.sh, nvidia, amd, intel, or all, which
-# is the default. --update writes the targets' columns of the table docs/offline.tsv. --programs takes FOLDER's
-# programs, as list_programs lays them out, instead of the library's, and compares with FILE.
+# is the default. --programs takes FOLDER's programs, as list_programs lays them out, instead of the library's, and
+# --allowed another list of known spills.
 # Exit 0: all is well; 1: something fails; 77: no compiler for any of the targets is here.
 set -u
 LC_ALL=C
@@ -23,12 +23,10 @@ recipe=1 # another number forgets all results: for a change of what compile_prog
 
 list_programs=$1
 shift
-update=no programs="" wanted="" allowed=$here/allowed.txt kept=$root/docs/offline.tsv
+programs="" wanted="" allowed=$here/allowed.txt
 while [ $# -gt 0 ]; do
     case $1 in
-    --update) update=yes ;;
-    --programs) programs=$2 kept="" && shift ;;
-    --table) kept=$2 && shift ;;
+    --programs) programs=$2 && shift ;;
     --allowed) allowed=$2 && shift ;;
     all) wanted=$known_targets ;;
     *)
@@ -59,7 +57,7 @@ begin_target() {
     fi
     targets="$targets $target"
     tools=$(tools_of "$target")
-    echo "# $target: $tools" >> "$work/tools"
+    echo "$target: $tools"
     folder=$OFFLINE/results/$target-$(echo "recipe $recipe, $tools" | sha256sum | cut -c 1-12)
     eval "RESULTS_$target=\$folder; export RESULTS_$target"
     mkdir -p "$folder/preprocessed"
@@ -73,7 +71,6 @@ begin_target() {
 }
 
 targets=""
-: > "$work/tools"
 : > "$work/have"
 : > "$work/vendors"
 for target in $wanted; do
@@ -123,6 +120,8 @@ hash_programs() {
                    sub(/^\/\/ options: /, ""); print FILENAME "\t" $0; next }
         /^ *\/\// || /^#line/ || /^ *$/ { next }
         { sub(/^ +/, ""); print > out }' ./*/*.cl | sed 's,^\./,,' > "$work/programs"
+    # The limits beside the kernels, as the first program with them has them.
+    grep -h '^// registers [a-z0-9]*_' ./*/*.cl | awk '!had[$0]++' > "$work/limits"
     (cd "$work/plain" && find . -name '*.cl' -exec sha256sum {} + | sed "s, *\./,$tab,") > "$work/hashes"
 }
 
@@ -147,7 +146,7 @@ cd "$programs" || exit 1
 hash_programs
 pair_programs > "$work/pairs"
 
-# ---- compiling and the table ----------------------------------------------------------------------------
+# ---- compiling, and what was found ----------------------------------------------------------------------------
 
 awk -f "$here/jobs.awk" "$work/hashes" "$work/have" "$work/vendors" "$work/programs" "$work/pairs" |
     sort | cut -d ' ' -f 3- > "$work/jobs"
@@ -157,15 +156,12 @@ xargs -r -P "$jobs" -n 3 sh "$compilers/compile_program.sh" < "$work/jobs"
 
 awk -f "$here/cells.awk" "$work/hashes" "$work/vendors" "$work/programs" "$work/pairs" > "$work/cells"
 {
-    echo "# SPDX-License-Identifier: MIT"
-    echo "# Made by ./run offline --update. Registers/bytes of spills/of stack/of local memory: see docs/offline.md."
-    cat "$work/tools"
     printf 'file\tkernel\toptions'
     for target in $all_targets; do printf '\t%s' "$target"; done
     echo
     awk -v targets="$all_targets" -f "$here/rows.awk" "$work/cells" | sort
 } > "$OFFLINE/table.tsv"
-grep -v '^#' "$OFFLINE/table.tsv" | sed "s/$tab/  /g"
+sed "s/$tab/  /g" "$OFFLINE/table.tsv"
 echo
 
 # ---- judgement ------------------------------------------------------------------------------------------
@@ -181,59 +177,40 @@ done
 awk -F '\t' 'sub(/^FAILED /, "", $6) { print "FAILED " $4 ": " $5 "/" $1 " " $3 ": " $6 }' "$work/cells" \
     > "$work/failures"
 
-# Spills and stack frames, less those that are allowed.
-grep -v '^#' "$allowed" | grep ';' | sed 's/ *;.*//' > "$work/allowed"
+# Spills and stack frames beyond what is allowed.
+grep -v '^#' "$allowed" | grep ';' > "$work/allowed"
 : > "$work/needed"
 awk -F '\t' '
     FNR == NR { vendor[$1] = $2; next }
     $5 == "gpu" && split($6, part, "/") == 4 && part[2] + part[3] > 0 {
-        print vendor[$4] " " $4 " " $2 " " $3 "\t" part[2] " bytes of spills, " part[3] " of stack: " $1
+        print vendor[$4] " " $4 " " $2 " " $3 "\t" (part[2] > part[3] ? part[2] : part[3]) "\t" \
+            part[2] " bytes of spills, " part[3] " of stack: " $1
     }' "$work/vendors" "$work/cells" |
-    while IFS=$tab read -r name what; do
-        is_allowed=no
-        while read -r pattern; do
+    while IFS=$tab read -r name bytes what; do
+        most=""
+        while IFS=';' read -r pattern limit reason; do
             # shellcheck disable=SC2254 # it is a pattern
-            case $name in $pattern) is_allowed=yes && echo "$pattern" >> "$work/needed" ;; esac
+            case $name in $pattern) most=$((limit)) && echo "$pattern" >> "$work/needed" && break ;; esac
         done < "$work/allowed"
-        [ $is_allowed = yes ] || echo "FAILED ${name#* }: $what" >> "$work/failures"
-    done
+        if [ -z "$most" ]; then
+            echo "FAILED ${name#* }: $what"
+        elif [ "$bytes" -gt "$most" ]; then
+            echo "FAILED ${name#* }: $what, where $(basename "$allowed") allows $most"
+        fi
+    done >> "$work/failures"
 if [ "$targets" = " $known_targets" ]; then
-    sort -u "$work/allowed" | while read -r pattern; do
+    cut -d ';' -f 1 "$work/allowed" | while read -r pattern; do
         grep -qxF -e "$pattern" "$work/needed" || echo "$(basename "$allowed"): nothing needs \"$pattern\""
     done
+    is_whole=1
+else
+    is_whole=0
 fi
 
-if [ -n "$kept" ] && [ -e "$kept" ]; then
-    grep '^# [a-z0-9_]*: ' "$kept" > "$work/kept-tools"
-    grep -v '^# sapphirerapids: ' "$work/tools" | # the processor has no column
-        grep -vxF -f "$work/kept-tools" | sed 's/^# /the kept table was made with other tools than /'
-    awk -v targets="$targets" -f "$here/compare.awk" "$kept" "$OFFLINE/table.tsv" | sort > "$work/changes"
-    grep '^FAILED' "$work/changes" >> "$work/failures"
-    grep -v '^FAILED' "$work/changes" | head -n 200
-    count=$(grep -cv '^FAILED' "$work/changes")
-    [ "$count" -eq 0 ] || echo "$count cells differ from $(basename "$kept"): ./run offline --update keeps the new ones"
-fi
-if [ -n "$kept" ] && [ ! -e "$kept" ]; then
-    echo "MISSING $(basename "$kept"): nothing is compared with; ./run offline --update makes it"
-fi
+# Registers beyond the limit beside the kernel.
+awk -v whole=$is_whole -f "$here/limits.awk" "$work/limits" "$work/vendors" "$work/cells" | sort -u > "$work/judged"
+grep -v '^FAILED' "$work/judged"
+grep '^FAILED' "$work/judged" >> "$work/failures"
 sort -u "$work/failures"
 [ ! -s "$work/failures" ] || status=1
-
-# The kept table's columns of these targets; of the others it stays as it is.
-if [ "$update" = yes ]; then
-    [ -e "$kept" ] || : > "$kept"
-    for target in $all_targets; do
-        case " $targets " in
-        *" $target "*) grep "^# $target: " "$OFFLINE/table.tsv" ;;
-        *) grep "^# $target: " "$kept" ;;
-        esac
-    done > "$work/merged-tools"
-    {
-        grep '^# [A-Z]' "$OFFLINE/table.tsv"
-        cat "$work/merged-tools"
-        grep '^file' "$OFFLINE/table.tsv"
-        awk -v targets="$targets" -f "$here/merge.awk" "$kept" "$OFFLINE/table.tsv" | sort
-    } > "$work/merged" && mv "$work/merged" "$kept"
-    echo "$(basename "$kept") is written:$targets"
-fi
 exit $status
