@@ -11,7 +11,7 @@
 // their order by the second kernel; one alone goes to dw.
 //
 //   -DBLOCK_M ...  see lib/fragment.clh: plain multiply-adds (variant tiled), or a matrix engine (variant matrix); the
-//                  menus are conv/tiled.cl's
+//                  menus are lib/conv_tiled.clh's
 #include "lib/fragment_loop.clh"
 #include "lib/convolution.clh"
 #include "lib/long_sum.clh"
