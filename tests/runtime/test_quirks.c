@@ -239,14 +239,17 @@ START_TEST(a_machine_that_changes_its_speed_is_no_cost_of_flushing)
     enum { LAUNCHES = 2 * HUSK__FLUSH_PAIRS };
     for (int from = 0; from <= LAUNCHES; from++) {
         for (int to = from; to <= LAUNCHES; to++) { // slow from one launch to another
-            uint64_t flushing[HUSK__FLUSH_PAIRS], plain[HUSK__FLUSH_PAIRS], dear[HUSK__FLUSH_PAIRS];
+            uint64_t flushing[HUSK__FLUSH_PAIRS], plain[HUSK__FLUSH_PAIRS];
+            uint64_t dear[HUSK__FLUSH_PAIRS], dearer[HUSK__FLUSH_PAIRS];
             for (int i = 0; i < HUSK__FLUSH_PAIRS; i++) {
                 flushing[i] = 2 * i >= from && 2 * i < to ? 210 : 100;
                 plain[i] = 2 * i + 1 >= from && 2 * i + 1 < to ? 210 : 100;
-                dear[i] = 4 * flushing[i];
+                dear[i] = 2 * flushing[i];
+                dearer[i] = 4 * flushing[i];
             }
             ck_assert_msg(!husk__flush_costs(flushing, plain), "slow from launch %d to %d", from, to);
             ck_assert_msg(husk__flush_costs(dear, plain), "slow from launch %d to %d", from, to);
+            ck_assert_msg(husk__flush_costs(dearer, plain), "slow from launch %d to %d", from, to);
         }
     }
 }
