@@ -25,6 +25,7 @@
 #include "run/runners.h"
 #include "run/devices.h"
 #include "run/list.h"
+#include "run/machine.h"
 #include "run/overhead.h"
 #include "run/run.h"
 #include "tune/command.h"
@@ -78,6 +79,8 @@ static int run_command(const bench_options *options)
         return bench_command_tune(options);
     case BENCH_COMMAND_OVERHEAD:
         return bench_command_overhead(options);
+    case BENCH_COMMAND_CALIBRATE:
+        return bench_command_calibrate(options);
     case BENCH_COMMAND_ROOFLINE:
         return bench_command_roofline(options);
     case BENCH_COMMAND_COMPARE:

@@ -19,12 +19,13 @@ foreach(folder "${HUSK_TEST_POCL_CACHE}" "${HUSK_TEST_USER_CACHE}")
     file(MAKE_DIRECTORY "${folder}" "${folder}-valgrind")
 endforeach()
 
-# Every test sees the same environment, whatever the user's: its own caches, no tuning, and as many threads as two cores
+# Every test sees the same environment, whatever the user's: its own caches, no tuning,
+# rates that are not measured, and as many threads as two cores
 # have, so that tests beside each other do not fight for the machine. (PoCL has renamed the variable twice; all versions
 # know one of these two, and go by it.) PoCL steps over whole numbers divided by zero, in the host's code as in kernels,
 # unless it is told not to.
 set(HUSK_TEST_ENVIRONMENT
-    CK_FORK=no CK_DEFAULT_TIMEOUT=120 CK_VERBOSITY=normal HUSK_TUNING=0
+    CK_FORK=no CK_DEFAULT_TIMEOUT=120 CK_VERBOSITY=normal HUSK_TUNING=0 HUSK_MACHINE=typical
     "XDG_CACHE_HOME=${HUSK_TEST_USER_CACHE}" "XDG_DATA_HOME=${PROJECT_BINARY_DIR}/cache/data"
     "POCL_CACHE_DIR=${HUSK_TEST_POCL_CACHE}"
     POCL_SIGFPE_HANDLER=0 POCL_MAX_PTHREAD_COUNT=2 POCL_CPU_MAX_CU_COUNT=2 OMP_NUM_THREADS=2 OPENBLAS_NUM_THREADS=2)
@@ -116,7 +117,7 @@ function(husk_register_test name tiers timeout processors folder)
         if(NOT folder MATCHES "^(train|fuzz|offline|assembly|mutation|kernels)$")
             list(APPEND labels "${folder}")
         endif()
-        if(tier STREQUAL "default" AND folder MATCHES "^(runtime|ops|select|train)$")
+        if(tier STREQUAL "default" AND folder MATCHES "^(runtime|machine|ops|select|train)$")
             list(APPEND labels platform)
         endif()
         add_test(NAME "${test_name}" COMMAND ${command})

@@ -34,6 +34,7 @@ typedef enum bench_command {
     BENCH_COMMAND_DEVICES,
     BENCH_COMMAND_DOCTOR,
     BENCH_COMMAND_OVERHEAD,
+    BENCH_COMMAND_CALIBRATE,
     BENCH_COMMAND_COMPARE,
     BENCH_COMMAND_HISTORY,
     BENCH_COMMAND_REPORT,
@@ -81,7 +82,7 @@ typedef struct bench_options {
     const char *export_path;              /* tune */
     const char *merged[BENCH_MAX_MERGED]; /* tune: files to take entries from */
     size_t merged_count;
-    bool show, again; /* tune */
+    bool show, again, predictions; /* tune */
     bool json, peaks; /* devices */
     bool list, dry_run, quiet, quick, help, version;
     bool compile, startup, no_startup, cold;

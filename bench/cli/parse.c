@@ -238,6 +238,7 @@ static const char *not_with_kernels(const bench_options *o)
                    {o->dry_run && o->command != BENCH_COMMAND_RUN, "dry-run"},
                    {o->again, "again"},
                    {o->show, "show"},
+                   {o->predictions, "predictions"},
                    {o->export_path != NULL, "export"},
                    {o->merged_count > 0, "merge"},
                    {o->compile, "compile"},

@@ -10,6 +10,7 @@ enum {
     DEVICES = 1 << BENCH_COMMAND_DEVICES,
     DOCTOR = 1 << BENCH_COMMAND_DOCTOR,
     OVERHEAD = 1 << BENCH_COMMAND_OVERHEAD,
+    CALIBRATE = 1 << BENCH_COMMAND_CALIBRATE,
     ROOFLINE = 1 << BENCH_COMMAND_ROOFLINE,
     TUNE = 1 << BENCH_COMMAND_TUNE,
     COMPARE = 1 << BENCH_COMMAND_COMPARE,
@@ -41,6 +42,8 @@ static const bench_cli_command commands[BENCH_COMMAND_COUNT] = {
                               "what is wrong with this machine, and what to do about it", BENCH_WORDS_NONE},
     [BENCH_COMMAND_OVERHEAD] = {"overhead", "[-d D]... [--json]",
                                 "what a call costs beyond the bare enqueue of its kernels", BENCH_WORDS_NONE},
+    [BENCH_COMMAND_CALIBRATE] = {"calibrate", "[-d D]... [--json]",
+                                 "measure anew what the choice among variants predicts times from", BENCH_WORDS_NONE},
     [BENCH_COMMAND_COMPARE] = {"compare", "OLD.json NEW.json | A.json B.json C.json...",
                                "what became slower or faster, and what is noise; devices beside each other",
                                BENCH_WORDS_FILES},
@@ -61,9 +64,9 @@ static const bench_cli_command commands[BENCH_COMMAND_COUNT] = {
 #define DURATION   BENCH_OPTION_DURATION
 
 static const bench_cli_option options[] = {
-    {"device", 'd', BENCH_OPTION_DEVICE, 0, RUNS | VERIFY | DEVICES | DOCTOR | OVERHEAD | TUNE, "D", "gpu cpu all",
-     "a device: gpu, cpu, P:D or part of a name; may be repeated; all: each but simulators"},
-    {"platform", 'p', TEXT, AT(platform), RUNS | VERIFY | OVERHEAD | TUNE, "P", "",
+    {"device", 'd', BENCH_OPTION_DEVICE, 0, RUNS | VERIFY | DEVICES | DOCTOR | OVERHEAD | CALIBRATE | TUNE, "D",
+     "gpu cpu all", "a device: gpu, cpu, P:D or part of a name; may be repeated; all: each but simulators"},
+    {"platform", 'p', TEXT, AT(platform), RUNS | VERIFY | OVERHEAD | CALIBRATE | TUNE, "P", "",
      "the default device of the platform with this number or name"},
     {"suite", 0, TEXT, AT(suite), RUNS | VERIFY | LIST | TUNE, "S", "SUITE", "a named list of cases (clbench list)"},
     {"file", 'f', TEXT, AT(file), RUNS | VERIFY | LIST | TUNE, "F", "FILE", "a file with a case a line"},
@@ -80,7 +83,7 @@ static const bench_cli_option options[] = {
      "time for each device's operators and --heat together (default 80s; 0: all operators)"},
     {"heat", 0, DURATION, AT(heat), DOCTOR, "TIME", "",
      "work by which a device shows whether it slows down (default 20s or a quarter of --budget; 0: none)"},
-    {"max-time", 0, DURATION, AT(max_time), RUNS | VERIFY | TUNE | DEVICES | OVERHEAD, "TIME", "",
+    {"max-time", 0, DURATION, AT(max_time), RUNS | VERIFY | TUNE | DEVICES | OVERHEAD | CALIBRATE, "TIME", "",
      "what takes longer is ended (default 120s, and 600s where something may have to be compiled)"},
     {"max-time", 0, DURATION, AT(max_time), DOCTOR, "TIME", "", "a driver that takes longer is ended (default 30s)"},
     {"rounds", 'r', INTEGER, AT(rounds), RUNS, "N", "",
@@ -90,6 +93,8 @@ static const bench_cli_option options[] = {
      "of the shuffling and of the samples that are verified"},
     {"again", 0, FLAG, AT(again), TUNE, NULL, "", "also the cases that the database has an answer for"},
     {"show", 0, FLAG, AT(show), TUNE, NULL, "", "say what is in the database"},
+    {"predictions", 0, FLAG, AT(predictions), TUNE, NULL, "",
+     "measure every candidate beside what is predicted of it, and keep nothing"},
     {"export", 0, TEXT, AT(export_path), TUNE, "FILE", "FILE",
      "write what differs from the prediction on this device; - is stdout"},
     {"merge", 0, BENCH_OPTION_MERGED, 0, TUNE, "FILE...", "FILE", "take over the entries of other databases"},
@@ -105,7 +110,7 @@ static const bench_cli_option options[] = {
      "--kernels: write each configuration's time as JSON (schema clbench-tune/1); - is stdout"},
     {"t4", 0, TEXT, AT(t4_path), TUNE, "FILE", "FILE",
      "--kernels: the same of one kernel at one size as Kernel Tuner and others keep it"},
-    {"json", 0, FLAG, AT(json), DEVICES | DOCTOR | OVERHEAD, NULL, "", "print JSON"},
+    {"json", 0, FLAG, AT(json), DEVICES | DOCTOR | OVERHEAD | CALIBRATE, NULL, "", "print JSON"},
     {"json", 0, TEXT, AT(json_path), COMPARE, "FILE", "FILE", "write the comparison as JSON"},
     {"csv", 0, TEXT, AT(csv_path), RUNS, "FILE", "FILE", "write results as CSV"},
     {"md", 0, TEXT, AT(md_path), RUNS | COMPARE, "FILE", "FILE", "write results as a Markdown table"},
@@ -159,10 +164,11 @@ const bench_cli_line bench_cli_exit_codes[] = {
 
 const bench_cli_line bench_cli_variables[] = {
     {"HUSK_DEVICE", "the device, where -d does not name one"},
-    {"HUSK_VARIANT, HUSK_ENGINES, HUSK_TUNING, HUSK_LIMITS, HUSK_CACHE, HUSK_KERNEL_DIR, HUSK_PROGRAM_DIR, "
-     "HUSK_VERBOSE",
+    {"HUSK_VARIANT, HUSK_ENGINES, HUSK_TUNING, HUSK_MACHINE, HUSK_LIMITS, HUSK_CACHE, HUSK_KERNEL_DIR, "
+     "HUSK_PROGRAM_DIR, HUSK_VERBOSE",
      "as for every program that uses Husk"},
-    {"XDG_DATA_HOME", "where the history and tuning databases are: $XDG_DATA_HOME/husk, or ~/.local/share/husk"},
+    {"XDG_DATA_HOME",
+     "where the history, tuning databases and measured rates are: $XDG_DATA_HOME/husk, or ~/.local/share/husk"},
     {"NO_COLOR", "no colours"},
     {NULL, NULL},
 };

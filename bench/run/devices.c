@@ -12,6 +12,7 @@
 #include "system/interrupt.h"
 #include "system/steps.h"
 #include "system/terminal.h"
+#include "run/machine.h"
 #include "run/select.h"
 #include "worker/measure_peaks.h"
 #include "worker/peaks.h"
@@ -91,6 +92,7 @@ static void print_device(const json_t *device)
     bench_print(INDENT, "     work-group   %.0f\n", number_of(t, "work_group"));
     bench_print(INDENT, "     has          f64 %s, f16 arithmetic %s, sub-groups %s, host's memory %s\n",
                 yes(t, "has_f64"), yes(t, "has_f16"), yes(t, "has_subgroups"), yes(t, "shares_host_memory"));
+    bench_print_machine(json_object_get(device, "machine"));
     print_engines(device);
     print_quirks(device);
     bench_print(INDENT, "     extensions   %s\n", string_of(t, "extensions"));
@@ -133,7 +135,8 @@ static void ask_for_peaks(json_t *devices, const bench_options *options)
     bench_steps_end(&steps);
 }
 
-// Each device gets its "engines", "quirks" and "quirks_not_tried": null where its driver does not survive the question.
+// Each device gets its "engines", "quirks", "quirks_not_tried" and "machine": null where its driver does not survive
+// the question.
 static void ask_for_engines(bench_runner_process *husk, json_t *devices, double seconds)
 {
     bench_steps steps;
@@ -150,7 +153,7 @@ static void ask_for_engines(bench_runner_process *husk, json_t *devices, double 
                                                            json_object_get(traits, "platform_index"), "device",
                                                            json_object_get(traits, "device_index")),
                                                  seconds, &reply, reason) == BENCH_REPLY_OK;
-        static const char *const keys[] = {"engines", "quirks", "quirks_not_tried"};
+        static const char *const keys[] = {"engines", "quirks", "quirks_not_tried", "machine"};
         for (size_t k = 0; k < sizeof keys / sizeof *keys; k++) {
             json_t *found = answered ? json_object_get(reply, keys[k]) : NULL;
             json_object_set_new(json_array_get(devices, i), keys[k], found ? json_incref(found) : json_null());

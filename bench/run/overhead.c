@@ -129,17 +129,6 @@ static int measure_device(const bench_options *options, const char *preference, 
     return code;
 }
 
-static bool write_json(const json_t *list, const char *path)
-{
-    bench_writing writing;
-    FILE *file = bench_output_open(&writing, path);
-    if (file) {
-        json_dumpf(list, file, JSON_INDENT(1));
-        fputc('\n', file);
-    }
-    return file && bench_output_close(&writing, path);
-}
-
 int bench_command_overhead(const bench_options *given)
 {
     char buffer[64], stdout_path[32] = "";
@@ -158,7 +147,7 @@ int bench_command_overhead(const bench_options *given)
         const int answer = measure_device(&options, bench_device_preference(&options, i, buffer), list);
         code = code == BENCH_EXIT_OK ? answer : code;
     }
-    if (options.json && json_array_size(list) && !write_json(list, options.json_path))
+    if (options.json && json_array_size(list) && !bench_output_write_json(list, options.json_path))
         code = BENCH_EXIT_ERROR;
     json_decref(list);
     return bench_interrupted ? bench_interrupted_exit() : code;

@@ -14,6 +14,7 @@ static const bench_variable variables[] = {
     {"HUSK_PROGRAM_DIR", "writes every program to a folder, which takes time"},
     {"HUSK_VERBOSE", "waits for the device before and behind every call, and writes a line about it"},
     {"HUSK_TUNING", "takes another tuning database, or none"},
+    {"HUSK_MACHINE", "chooses variants by typical rates instead of measured ones"},
     {"HUSK_CACHE", "turns the cache of programs on or off for every device"},
     {"HUSK_DEVICE", "decides which device is the default"},
     {"POCL_MAX_PTHREAD_COUNT", "limits the threads of PoCL's CPU device"},

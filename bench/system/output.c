@@ -149,6 +149,17 @@ bool bench_output_close(bench_writing *w, const char *path)
     return good;
 }
 
+bool bench_output_write_json(const json_t *document, const char *path)
+{
+    bench_writing writing;
+    FILE *file = bench_output_open(&writing, path);
+    if (file) {
+        json_dumpf(document, file, JSON_INDENT(1));
+        fputc('\n', file);
+    }
+    return file && bench_output_close(&writing, path);
+}
+
 void bench_output_drop(bench_writing *w)
 {
     if (w->file)

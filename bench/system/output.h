@@ -3,6 +3,7 @@
 #ifndef BENCH_SYSTEM_OUTPUT_H
 #define BENCH_SYSTEM_OUTPUT_H
 
+#include <jansson.h>
 #include <stdio.h>
 
 #include "common/text.h"
@@ -22,6 +23,8 @@ typedef struct bench_writing {
 FILE *bench_output_open(bench_writing *writing, const char *path);
 /* False, and a word on stderr, where not all could be written: then what was there stays. */
 bool bench_output_close(bench_writing *writing, const char *path);
+/* A document, as the two above write files. */
+bool bench_output_write_json(const json_t *document, const char *path);
 /* The same without a word: errno says why. */
 FILE *bench_output_begin(bench_writing *writing, const char *path);
 bool bench_output_end(bench_writing *writing);

@@ -20,6 +20,7 @@
 #include "tune/budget.h"
 #include "tune/database.h"
 #include "tune/kernels.h"
+#include "tune/predictions.h"
 #include "tune/race.h"
 #include "tune/show.h"
 
@@ -366,6 +367,8 @@ static int run(tuner *t, const char *device, const char *preference)
     const bench_options *o = t->options;
     bool only_files = (o->show || o->export_path || o->merged_count) && !o->cases[0] && !o->suite && !o->file;
     int code = bench_open_husk(&t->husk, device, NULL, o->max_time);
+    if (code == BENCH_EXIT_OK && o->predictions)
+        return bench_tune_predictions(&t->husk, t->suite, o);
     if (code == BENCH_EXIT_OK)
         code = open_database(t, preference);
     if (code == BENCH_EXIT_OK && o->device_count > 1)

@@ -10,7 +10,6 @@
 
 #include "common/json.h"
 #include "system/host.h"
-#include "system/output.h"
 
 static json_t *number(double value)
 {
@@ -116,15 +115,4 @@ json_t *bench_kernel_results_t4(const bench_kernel_race *race)
             json_array_append_new(results, t4_result(&race->tried[i]));
     }
     return json_pack("{s:s, s:o}", "schema_version", "1.0.0", "results", results);
-}
-
-bool bench_kernel_results_write(const json_t *document, const char *path)
-{
-    bench_writing writing;
-    FILE *file = bench_output_open(&writing, path);
-    if (!file)
-        return false;
-    json_dumpf(document, file, JSON_INDENT(1) | JSON_ENCODE_ANY);
-    fputc('\n', file);
-    return bench_output_close(&writing, path);
 }

@@ -19,7 +19,4 @@ void bench_kernel_results_add(json_t *results, const bench_kernel_race *race);
 /* One problem's configurations. A new reference. */
 json_t *bench_kernel_results_t4(const bench_kernel_race *race);
 
-/* False, and a word on stderr, where it cannot be written. */
-bool bench_kernel_results_write(const json_t *document, const char *path);
-
 #endif

@@ -234,9 +234,9 @@ static bool write_files(const kernel_tuner *t)
 {
     bool good = true;
     if (t->options->json_path)
-        good = bench_kernel_results_write(t->results, t->options->json_path);
+        good = bench_output_write_json(t->results, t->options->json_path);
     if (t->options->t4_path && t->t4)
-        good = bench_kernel_results_write(t->t4, t->options->t4_path) && good;
+        good = bench_output_write_json(t->t4, t->options->t4_path) && good;
     return good;
 }
 

@@ -12,6 +12,7 @@
 #include "system/timer.h"
 #include "worker/husk_runner.h"
 #include "worker/kernel_requests.h"
+#include "worker/machine.h"
 #include "worker/measure_peaks.h"
 #include "worker/meter.h"
 #include "worker/overhead.h"
@@ -195,7 +196,19 @@ static json_t *engines(bench_husk_session *s, const json_t *request)
     }
     json_t *reply = json_pack("{s:s, s:o}", "answer", "ok", "engines", found);
     put_quirks(reply, context);
+    json_object_set_new(reply, "machine", bench_machine_json(husk_context_machine(context)));
     husk_context_release(context);
+    return reply;
+}
+
+static json_t *calibrate(const bench_husk_session *s)
+{
+    char reason[BENCH_REASON_TEXT] = "";
+    json_t *machine = bench_machine_calibrate(s->context, reason);
+    if (!machine)
+        return failure(reason);
+    json_t *reply = json_pack("{s:s, s:o}", "answer", "ok", "machine", machine);
+    put_text(reply, "warning", reason);
     return reply;
 }
 
@@ -276,6 +289,8 @@ json_t *bench_husk_extra(void *session, const char *what, json_t *request)
         return engines(s, request);
     if (!strcmp(what, "quirks"))
         return quirks(s);
+    if (!strcmp(what, "calibrate"))
+        return calibrate(s);
     if (!strcmp(what, "first"))
         return first_result(s, request);
     if (!strcmp(what, "tuning")) {

@@ -26,6 +26,7 @@
 #include <husk/plan.h>
 #include <husk/engine.h>
 #include <husk/tuning.h>
+#include <husk/machine.h>
 
 #include <husk/ops.h>
 

@@ -52,20 +52,34 @@ char *husk__read_private_file(const char *path, size_t *size)
     return bytes;
 }
 
-char *husk__user_folder_path(void)
+// The variable's folder, else one below the home: base directories of freedesktop.org, version 0.8, where a path that
+// is not absolute is as good as none.
+static char *user_path(const char *variable, const char *below_home, const char *below)
 {
-    const char *base = husk__environment("XDG_CACHE_HOME"), *below = "/husk";
+    const char *base = husk__environment(variable), *between = "";
     if (!base || base[0] != '/') {
         base = husk__environment("HOME");
-        below = "/.cache/husk";
+        between = below_home;
     }
     if (!base || base[0] != '/')
         return NULL;
-    const size_t size = strlen(base) + strlen(below) + 1;
+    const size_t size = strlen(base) + strlen(between) + strlen("/husk") + strlen(below) + 1;
     char *path = malloc(size);
     if (path)
-        snprintf(path, size, "%s%s", base, below);
+        snprintf(path, size, "%s%s/husk%s", base, between, below);
     return path;
+}
+
+char *husk__user_folder_path(void)
+{
+    return user_path("XDG_CACHE_HOME", "/.cache", "");
+}
+
+char *husk__user_data_path(const char *below)
+{
+    char slash[256];
+    snprintf(slash, sizeof slash, "/%.250s", below);
+    return user_path("XDG_DATA_HOME", "/.local/share", slash);
 }
 
 char *husk__user_folder(void)

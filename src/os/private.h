@@ -20,5 +20,7 @@ char *husk__read_private_file(const char *path, size_t *size);
 char *husk__user_folder_path(void);
 /* The same folder, prepared. NULL: it cannot be. */
 char *husk__user_folder(void);
+/* The same for what is worth keeping, such as measurements: "BELOW" in the user's data folder. To be freed. */
+char *husk__user_data_path(const char *below);
 
 #endif

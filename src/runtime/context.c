@@ -259,9 +259,11 @@ void husk_context_release(husk_context *context)
 {
     if (!context || atomic_fetch_sub(&context->references, 1) != 1 || husk__is_forked())
         return;
-    void *extension = atomic_load(&context->extension);
-    if (extension)
-        context->destroy_extension(extension);
+    for (int i = HUSK__EXTENSIONS - 1; i >= 0; --i) {
+        void *extension = atomic_load(&context->extensions[i]);
+        if (extension)
+            context->destroy_extension[i](extension);
+    }
     for (int i = context->action_count - 1; i >= 0; --i)
         context->actions[i](context);
     husk__guards_destroy(&context->guards, &context->log); // names kernels
@@ -361,18 +363,25 @@ size_t husk__context_plan_cache_capacity(const husk_context *context)
     return context->plan_cache_capacity;
 }
 
-void *husk__context_extension(husk_context *context, void *(*create)(husk_context *context),
+const husk_device *husk__context_device(const husk_context *context)
+{
+    return context->device;
+}
+
+_Static_assert(HUSK__EXTENSION_SELECT + 1 == HUSK__EXTENSIONS, "a place for each");
+
+void *husk__context_extension(husk_context *context, int which, void *(*create)(husk_context *context),
                               void (*destroy)(void *extension))
 {
-    void *extension = atomic_load(&context->extension);
+    void *extension = atomic_load(&context->extensions[which]);
     if (extension)
         return extension;
     pthread_mutex_lock(&context->lock);
-    extension = atomic_load(&context->extension);
+    extension = atomic_load(&context->extensions[which]);
     if (!extension) {
         extension = create(context);
-        context->destroy_extension = destroy;
-        atomic_store(&context->extension, extension);
+        context->destroy_extension[which] = destroy;
+        atomic_store(&context->extensions[which], extension);
     }
     pthread_mutex_unlock(&context->lock);
     return extension;

@@ -9,9 +9,14 @@
 
 const husk__log *husk__context_log(const husk_context *context);
 
-/* The floor above keeps one object of its own in a context (the state of its choice). Made once, under a lock. */
-void *husk__context_extension(husk_context *context, void *(*create)(husk_context *context),
+/*
+ * Each floor above keeps one object of its own in a context: what the device can do, the state of its choice. Made
+ * once, under a lock; create calls nothing that may wait for another call on the context.
+ */
+enum { HUSK__EXTENSION_MACHINE, HUSK__EXTENSION_SELECT };
+void *husk__context_extension(husk_context *context, int which, void *(*create)(husk_context *context),
                               void (*destroy)(void *extension));
+const husk_device *husk__context_device(const husk_context *context);
 /* What a call's params ask for, the context's where that is DEFAULT: never DEFAULT. */
 husk_precision husk__context_precision(const husk_context *context, husk_precision asked);
 /* husk_context_params.plan_cache_capacity, resolved. */

@@ -19,7 +19,12 @@
 #include "runtime/programs.h"
 #include "runtime/released.h"
 
-enum { HUSK__RELEASE_ACTIONS = 8, HUSK__FEATURES = HUSK_FEATURE_DOT_I8 + 1, HUSK__QUIRKS = HUSK_QUIRK_ASSEMBLY + 1 };
+enum {
+    HUSK__EXTENSIONS = 2,
+    HUSK__RELEASE_ACTIONS = 8,
+    HUSK__FEATURES = HUSK_FEATURE_DOT_I8 + 1,
+    HUSK__QUIRKS = HUSK_QUIRK_ASSEMBLY + 1
+};
 
 struct husk_context {
     atomic_int references;
@@ -36,8 +41,8 @@ struct husk_context {
     husk__cache cache;
     pthread_mutex_t lock; /* extension and actions */
     husk__released released;
-    _Atomic(void *) extension;
-    void (*destroy_extension)(void *extension);
+    _Atomic(void *) extensions[HUSK__EXTENSIONS];
+    void (*destroy_extension[HUSK__EXTENSIONS])(void *extension);
     int action_count;
     void (*actions[HUSK__RELEASE_ACTIONS])(husk_context *context);
     size_t plan_cache_capacity;

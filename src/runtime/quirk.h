@@ -18,10 +18,10 @@ bool husk__flushes_denormals(husk_context *context, const char *file);
 
 /*
  * Whether launches that flush take more than one and a half times as long as those right behind them that do not, in
- * most pairs, and the fastest of them more than 1.4 times what the fastest of the others does; or in all pairs but one. A machine's speed may change
- * by as much from one launch to the next, which is wrong in that pair alone. The times are those of processors, so that
- * other processes, which want them too, change little. What is answered decides bits: processes that train together
- * have to find the same.
+ * most pairs, and the fastest of them more than 1.4 times what the fastest of the others does; or in all pairs but one.
+ * A machine's speed may change by more from one launch to the next, which is wrong in that pair alone. The times are
+ * those of processors, so that other processes, which want them too, change little. What is answered decides bits:
+ * processes that train together have to find the same.
  */
 enum { HUSK__FLUSH_PAIRS = 19 };
 bool husk__flush_costs(const uint64_t flushing_ns[HUSK__FLUSH_PAIRS], const uint64_t plain_ns[HUSK__FLUSH_PAIRS]);

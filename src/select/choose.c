@@ -109,7 +109,7 @@ static husk_status unknown_variant(const husk__op *op, const char *wanted, const
     return husk__reject(scope, "variant", "\"%s\" is not a variant of %s; there is: %s", wanted, op->name, names);
 }
 
-husk_status husk__rank(const husk__op *op, const void *problem, const husk_device_traits *traits, const char *wanted,
+husk_status husk__rank(const husk__op *op, const void *problem, const husk__target *target, const char *wanted,
                        bool is_named, husk__limit limit, husk__ranking *ranking, const husk__scope *scope)
 {
     const bool gives_way = limit.is_default && !wanted;
@@ -118,7 +118,8 @@ husk_status husk__rank(const husk__op *op, const void *problem, const husk_devic
     bool is_known = false;
     for (const husk__variant *const *row = op->variants; *row; ++row) {
         for (size_t c = 0; c < (*row)->configuration_count; ++c) {
-            husk__candidate candidate = {problem, traits, &(*row)->configurations[c], is_named};
+            husk__candidate candidate = {problem, target->traits, target->machine, &(*row)->configurations[c],
+                                         is_named};
             if (wanted && !husk__variant_matches(wanted, *row, candidate.configuration))
                 continue;
             is_known = true;

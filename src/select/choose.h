@@ -38,7 +38,7 @@ void husk__explain_workspace(const husk__candidate *candidate, uint64_t workspac
  * the limit is the default and all of the device's own family pass it, those are there that need the least, or up to a
  * quarter more.
  */
-husk_status husk__rank(const husk__op *op, const void *problem, const husk_device_traits *traits, const char *wanted,
+husk_status husk__rank(const husk__op *op, const void *problem, const husk__target *target, const char *wanted,
                        bool is_named, husk__limit limit, husk__ranking *ranking, const husk__scope *scope);
 
 #endif

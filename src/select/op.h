@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "machine/machine.h"
 #include "runtime/call.h"
 #include "runtime/launch.h"
 #include "select/case.h"
@@ -36,10 +37,17 @@ typedef enum husk__family {
 
 enum { HUSK__REASON_CAPACITY = 160 };
 
+/* What a choice is made for. */
+typedef struct husk__target {
+    const husk_device_traits *traits;
+    const husk_machine *machine;
+} husk__target;
+
 /* A problem on a device in one configuration: what a variant is asked about. */
 typedef struct husk__candidate {
     const void *problem;
     const husk_device_traits *traits;
+    const husk_machine *machine; /* block sizes follow from its sizes, times from its rates (husk/machine.h) */
     const husk__configuration *configuration;
     bool is_named; /* by the caller, or HUSK_VARIANT: a variant that needs leave has it */
 } husk__candidate;

@@ -62,6 +62,20 @@ double husk_plan_error_factor(const husk_plan *plan)
 }
 
 // A queue keeps the largest scratch memory of each depth.
+husk_status husk__target_find(husk_context *context, husk__target *target, const husk__scope *scope)
+{
+    *target = (husk__target){husk_context_traits(context), husk__machine_of(context)};
+    return target->machine ? HUSK_OK
+                           : husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for what the device can do");
+}
+
+// There is a machine: the plan was chosen by it.
+husk__candidate husk__candidate_of(const husk_plan *plan)
+{
+    return (husk__candidate){plan->problem, husk_context_traits(plan->context), husk__machine_of(plan->context),
+                             plan->configuration, false};
+}
+
 void husk__plan_adopt(husk_plan *outer, husk_plan *inside)
 {
     uint64_t bytes = husk_plan_workspace(inside);

@@ -41,6 +41,11 @@ struct husk_plan {
     bool is_call; /* made for immediate calls, not by the caller */
 };
 
+/* The context's device, which is measured where nobody has asked for it before. */
+husk_status husk__target_find(husk_context *context, husk__target *target, const husk__scope *scope);
+/* What the variant is asked about a plan of its own. */
+husk__candidate husk__candidate_of(const husk_plan *plan);
+
 /* How a caller restricts the choice. */
 typedef struct husk__preference {
     const char *variant; /* NULL, "name" or "name:configuration": never replaced by another */

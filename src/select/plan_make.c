@@ -31,7 +31,7 @@ static husk_status prepare_within(husk_context *context, const husk__op *op, con
     made->limit = preference->limit;
     made->predicted_ns = ranked->cost;
     made->inside_limit = inside_limit;
-    husk__candidate candidate = {copy, husk_context_traits(context), ranked->configuration, false};
+    const husk__candidate candidate = husk__candidate_of(made);
     made->flops = ranked->variant->flops ? ranked->variant->flops(&candidate) : 0.0;
     made->error_factor = ranked->variant->error_factor ? ranked->variant->error_factor(&candidate) : 0.0;
     husk_status status = ranked->variant->prepare(made, scope);
@@ -150,8 +150,10 @@ static husk_status prepare_first(const request *r, const husk__ranking *ranking,
 static husk_status rank(const request *r, const char *wanted, bool is_named, husk__ranking *ranking,
                         const husk__scope *scope)
 {
-    const husk_status status = husk__rank(r->op, r->problem, husk_context_traits(r->context), wanted, is_named,
-                                          r->preference->limit, ranking, scope);
+    husk__target target;
+    husk_status status = husk__target_find(r->context, &target, scope);
+    if (status == HUSK_OK)
+        status = husk__rank(r->op, r->problem, &target, wanted, is_named, r->preference->limit, ranking, scope);
     if (status == HUSK_OK)
         husk__verbose_candidates(r->context, r->op, r->problem, wanted, is_named, r->preference->limit, ranking);
     return status;
@@ -164,7 +166,10 @@ static husk_status choose_preferred(const request *r, husk_plan **plan, const hu
     husk__ranking ranking;
     if (!husk__variant_from_list(r->state->variant_list.text, r->op->name, preferred, sizeof preferred))
         return HUSK_OK;
-    const bool exists = rank(r, preferred, true, &ranking, scope) == HUSK_OK;
+    const husk_status found = rank(r, preferred, true, &ranking, scope);
+    const bool exists = found == HUSK_OK;
+    if (!exists && found != HUSK_INVALID_ARGUMENT) // want of memory says nothing of the name
+        return found;
     const char *reason = exists ? ranking.reason : scope->error->text;
     if (exists && ranking.count > 0) {
         const husk_status status = prepare_first(r, &ranking, HUSK_CHOICE_ENVIRONMENT, plan, scope);
@@ -189,6 +194,8 @@ static husk_status choose_tuned(const request *r, husk_plan **plan, const husk__
     for (size_t i = 0; i < count; ++i) {
         const char *wanted = suggestions[i].variant;
         husk_status status = rank(r, wanted, false, &ranking, scope);
+        if (status != HUSK_OK && status != HUSK_INVALID_ARGUMENT) // as above
+            return status;
         const char *reason = status != HUSK_OK ? scope->error->text : ranking.reason;
         if (status == HUSK_OK && ranking.count > 0) {
             status = prepare_first(r, &ranking, suggestions[i].choice, plan, scope);

@@ -33,7 +33,7 @@ static void *create(husk_context *context)
 
 husk__select_state *husk__select_state_of(husk_context *context)
 {
-    return husk__context_extension(context, create, destroy);
+    return husk__context_extension(context, HUSK__EXTENSION_SELECT, create, destroy);
 }
 
 husk_status husk__select_state_find(husk_context *context, husk__select_state **state, const husk__scope *scope)

@@ -63,8 +63,10 @@ husk_status husk_tuning_candidates(husk_context *context, const husk_plan *plan,
         return husk__reject(&scope, "candidates", "is NULL, but capacity is %zu", capacity);
     if (!count)
         return husk__reject(&scope, "count", "is NULL");
-    status =
-        husk__rank(plan->op, plan->problem, husk_context_traits(context), NULL, false, plan->limit, &ranking, &scope);
+    husk__target target;
+    status = husk__target_find(context, &target, &scope);
+    if (status == HUSK_OK)
+        status = husk__rank(plan->op, plan->problem, &target, NULL, false, plan->limit, &ranking, &scope);
     if (status != HUSK_OK)
         return status;
     for (size_t i = 0; i < ranking.count && i < capacity; ++i) {

@@ -99,6 +99,7 @@ void husk__verbose_candidates(husk_context *context, const husk__op *op, const v
     char what[HUSK__REASON_CAPACITY + 80];
     if (verbosity(context) < CANDIDATES)
         return;
+    const husk__target target = {husk_context_traits(context), husk__machine_of(context)}; // which has ranked them
     for (size_t i = 0; i < ranking->count; ++i) {
         const husk__ranked *ranked = &ranking->candidates[i];
         snprintf(what, sizeof what, "predicted_us=%.1f; workspace=%llu%s", in_us(ranked->cost),
@@ -108,7 +109,7 @@ void husk__verbose_candidates(husk_context *context, const husk__op *op, const v
     for (const husk__variant *const *row = op->variants; *row; ++row) {
         for (size_t i = 0; i < (*row)->configuration_count; ++i) {
             const husk__configuration *configuration = &(*row)->configurations[i];
-            const husk__candidate candidate = {problem, husk_context_traits(context), configuration, is_named};
+            const husk__candidate candidate = {problem, target.traits, target.machine, configuration, is_named};
             char reason[HUSK__REASON_CAPACITY] = "it does not compute this";
             if ((wanted && !husk__variant_matches(wanted, *row, configuration)) ||
                 is_ranked(ranking, *row, configuration))

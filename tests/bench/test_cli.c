@@ -210,7 +210,7 @@ END_TEST
 // Everything that takes -d takes "all"; who looks at every device anyway has then nothing to choose.
 START_TEST(all_devices_are_a_preference_of_every_command_with_devices)
 {
-    static const char *const commands[] = {"", "run", "verify", "tune", "overhead", "devices", "doctor"};
+    static const char *const commands[] = {"", "run", "verify", "tune", "overhead", "calibrate", "devices", "doctor"};
     const bench_cli_option *o;
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
         char line[64];

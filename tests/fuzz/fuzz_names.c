@@ -82,13 +82,15 @@ static void expect_rows(const char *wanted)
                                  {.variant = &tiled, .configuration = &two[1]},
                                  {.variant = &direct, .configuration = &one}};
     const husk_device_traits traits = {.device_class = HUSK_DEVICE_CPU, .max_allocation = 1 << 20};
+    const husk_machine machine = {.cores = 1};
+    const husk__target target = {&traits, &machine};
     husk_error error = {0};
     husk__ranking ranking;
     size_t meant = 0;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         meant += is_meant(wanted, &rows[i]);
     const husk_status status =
-        husk__rank(&gemm, NULL, &traits, wanted, true, (husk__limit){0}, &ranking, &(husk__scope){"fuzz", &error});
+        husk__rank(&gemm, NULL, &target, wanted, true, (husk__limit){0}, &ranking, &(husk__scope){"fuzz", &error});
     fuzz_expect((status == HUSK_OK) == (meant > 0), "\"%s\" answers %s", wanted, husk_status_name(status));
     fuzz_expect(ranking.count == meant, "\"%s\" means %zu rows, not %zu", wanted, ranking.count, meant);
     for (size_t i = 0; i < ranking.count; i++)

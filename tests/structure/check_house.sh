@@ -112,8 +112,8 @@ check_kernels() {
     ' $(select_files '^cl/.*\.(cl|clh)$' | grep -v '^cl/runtime/quirks\.cl$') /dev/null
 }
 
-# Who may include whom: os <- base <- runtime <- select <- ops; train and dist, as users do, see public headers; the
-# rest sees those, ref and what is its own. The folders of train and of clbench are in an order, too.
+# Who may include whom: os <- base <- runtime <- machine <- select <- ops; train and dist, as users do, see public
+# headers; the rest sees those, ref and what is its own. The folders of train and of clbench are in an order, too.
 check_includes() {
     # shellcheck disable=SC2046 # a list of files
     awk '
@@ -156,8 +156,8 @@ check_includes() {
             }
         } else if (FILENAME ~ /^include\// || FILENAME ~ /^examples\//) {
             complain("only <husk/...> and standard headers")
-        } else if (floor ~ /^(os|base|runtime|select|ops|train|dist)$/ &&
-                   FILENAME !~ /^tests\/(runtime|select|support|offline|assembly|fuzz|train|dist)\//) {
+        } else if (floor ~ /^(os|base|runtime|machine|select|ops|train|dist)$/ &&
+                   FILENAME !~ /^tests\/(runtime|machine|select|support|offline|assembly|fuzz|train|dist)\//) {
             complain("the inside of the library is for src/ and white-box tests")
         } else if (FILENAME ~ /^bench\//) {
             check_bench(header, floor)
@@ -194,7 +194,7 @@ check_includes() {
         }
         if (header ~ /^xxhash/ && FILENAME !~ /^src\/(base|train|dist)\//) { complain("hashes come from base/hash.h") }
         if (header ~ /^(dirent|dlfcn|fcntl|poll|sched|signal|time|unistd|sys\/.*)\.h$/ &&
-            FILENAME ~ /^src\/(base|runtime|select|ops|ref|verify)\//) {
+            FILENAME ~ /^src\/(base|runtime|machine|select|ops|ref|verify)\//) {
             complain("only src/os asks the system")
         }
         if (header ~ /^husk\// && FILENAME ~ /^src\/os\//) { complain("src/os knows nothing of Husk") }
@@ -207,8 +207,9 @@ check_includes() {
         allowed["os"] = " os "
         allowed["base"] = " os base "
         allowed["runtime"] = " os base runtime "
-        allowed["select"] = " os base runtime select "
-        allowed["ops"] = " os base runtime select ops "
+        allowed["machine"] = " os base runtime machine "
+        allowed["select"] = " os base runtime machine select "
+        allowed["ops"] = " os base runtime machine select ops "
         allowed["ref"] = " base ref "
         allowed["verify"] = " base ref verify "
         allowed["train"] = " train "

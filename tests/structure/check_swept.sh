@@ -6,8 +6,8 @@
 set -eu
 cd "$1"
 exceptions=tests/structure/not_swept.txt
-swept=$(grep -rhoE 'SWEPT[A-Z_]*\(husk_[a-z0-9_]+|swept_call = [^;]*"husk_[a-z0-9_]+"' tests/runtime tests/select \
-    tests/train | grep -oE 'husk_[a-z0-9_]+' | sort -u)
+swept=$(grep -rhoE 'SWEPT[A-Z_]*\(husk_[a-z0-9_]+|swept_call = [^;]*"husk_[a-z0-9_]+"' tests/runtime tests/machine \
+    tests/select tests/train | grep -oE 'husk_[a-z0-9_]+' | sort -u)
 failed=0
 
 fail() {

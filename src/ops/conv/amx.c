@@ -6,6 +6,7 @@
 
 #include "base/checked.h"
 #include "base/tensor.h"
+#include "machine/predict.h"
 #include "ops/conv/problem.h"
 #include "select/engine.h"
 
@@ -132,9 +133,7 @@ static int64_t block_tiles(const husk__candidate *candidate)
 // Cycles. To multiply two tiles: by the manual, as in gemm/amx.c; no such CPU was at hand. To copy 64 bytes of the
 // image, of bf16 and of f32 in parts, and to bring a vector of sums to y: as measured, roughly, on another.
 static const double MULTIPLY = 16.0 / 0.8, COPY_BF16 = 8.0, COPY_F32 = 16.0, FINISH = 12.0;
-static const double ENTER_TILE = 60.0, WAIT = 100.0, ITEM_CYCLES = 6000.0, LAUNCH_CYCLES = 15000.0;
-// At a clock that matters only in comparison with other variants'.
-static const double CYCLES_PER_NS = 3.5;
+static const double ENTER_TILE = 60.0, WAIT = 100.0, ITEM_CYCLES = 6000.0;
 // Weights are packed element by element: slower by this than where vectors are transposed.
 static const double PACKING_SLOWER = 2.5;
 
@@ -144,8 +143,10 @@ static int64_t positions_of(const husk__conv_problem *problem)
 }
 
 // What one work-item of a split takes.
-static double item_cycles(const husk__candidate *candidate, int64_t panels, int64_t filter_panels)
+static double item_cycles(const husk__candidate *candidate, const husk_machine_rates *rates, int64_t panels,
+                          int64_t filter_panels)
 {
+    (void)rates; // tiles of this engine have a rate of their own
     const husk__conv_problem *problem = candidate->problem;
     const double tiles = (double)tiles_of(problem), products = product_of(problem) == HUSK__PRODUCT_BF16X3 ? 3.0 : 1.0;
     const double blocks = (double)husk__divide_up((int64_t)tiles, block_tiles(candidate));
@@ -153,7 +154,8 @@ static double item_cycles(const husk__candidate *candidate, int64_t panels, int6
     return ITEM_CYCLES + (double)panels * (double)filter_panels * tile;
 }
 
-static double image_cycles(const husk__candidate *candidate)
+// Nanoseconds to lay the image out, in a launch of its own.
+static double image_time(const husk__candidate *candidate)
 {
     const husk__conv_problem *problem = candidate->problem;
     const husk__conv_geometry *geometry = &problem->geometry;
@@ -162,9 +164,9 @@ static double image_cycles(const husk__candidate *candidate)
                                                : geometry->x_strides[4] * geometry->stride[2] > 2;
     const double copies = (double)(geometry->groups * (g.all - image_from(problem)) * g.tiles);
     const double units = (double)husk__max_i64(1, candidate->traits->compute_units);
-    return image_bytes(problem) == 0 ? 0.0
-                                     : LAUNCH_CYCLES + copies * (problem->dtype == HUSK_F32 ? COPY_F32 : COPY_BF16) *
-                                                           (by_elements ? 8.0 : 1.0) / units;
+    const double copy = (problem->dtype == HUSK_F32 ? COPY_F32 : COPY_BF16) * (by_elements ? 8.0 : 1.0);
+    const husk_machine_rates *rates = &candidate->machine->rates;
+    return image_bytes(problem) == 0 ? 0.0 : rates->launch_ns + husk__cycles_ns(rates, copies * copy / units);
 }
 
 static husk__conv_split split(const husk__candidate *candidate)
@@ -176,8 +178,12 @@ static husk__conv_split split(const husk__candidate *candidate)
 
 static double cost(const husk__candidate *candidate)
 {
-    return (split(candidate).cycles + image_cycles(candidate)) / CYCLES_PER_NS +
-           PACKING_SLOWER * husk__conv_packing_cost(candidate->problem, packed_count(candidate->problem));
+    const husk__conv_geometry *g = &((const husk__conv_problem *)candidate->problem)->geometry;
+    const husk__conv_split work = split(candidate);
+    return husk__conv_split_time(candidate, &work, positions_of(candidate->problem), husk__divide_up(g->filters, BLOCK),
+                                 item_cycles) +
+           image_time(candidate) +
+           PACKING_SLOWER * husk__conv_packing_cost(candidate, packed_count(candidate->problem));
 }
 
 // Sums of a work-item that wait for the next block of K.
@@ -219,7 +225,7 @@ static husk_status prepare(husk_plan *plan, const husk__scope *scope)
 {
     const husk__conv_problem *problem = plan->problem;
     const husk__conv_geometry *g = &problem->geometry;
-    const husk__candidate candidate = {problem, husk_context_traits(plan->context), plan->configuration, false};
+    const husk__candidate candidate = husk__candidate_of(plan);
     const husk__engine *engine;
     husk__product product;
     husk_status status = husk__engine_find(plan->context, HUSK__ENGINE_AMX, problem->dtype, problem->precision, &engine,

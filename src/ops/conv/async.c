@@ -139,7 +139,7 @@ husk_status husk__conv_async_prepare(husk_plan *plan, const husk__scope *scope)
 {
     const husk__conv_problem *problem = plan->problem;
     const husk__conv_geometry *g = &problem->geometry;
-    const husk__candidate candidate = {problem, husk_context_traits(plan->context), plan->configuration, false};
+    const husk__candidate candidate = husk__candidate_of(plan);
     const husk__conv_tiles tiles = tiles_of(&candidate);
     husk__text options = {0};
     int64_t items;

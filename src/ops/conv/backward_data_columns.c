@@ -9,6 +9,7 @@
 
 #include "base/checked.h"
 #include "base/tensor.h"
+#include "machine/predict.h"
 #include "ops/conv/backward_problem.h"
 
 #include <husk/ops/gemm.h>
@@ -18,10 +19,9 @@ static const husk__configuration MENU[] = {{"gemm", "", {0}}};
 // MOST_PIXELS: of a plane of dx that is summed up in private memory, as in the kernel.
 enum { MOST_PIXELS = 1024, GROUPS_PER_UNIT = 4 };
 
-// FLOP a nanosecond and unit of the product; bytes a nanosecond of weights, which every image reads, and of columns;
-// cycles of a patch's row and of its element to copy, of an element to sum up; launches.
-static const double FLOPS_PER_NS = 75.0, WEIGHTS_PER_NS = 20.0, BYTES_PER_NS = 45.0, ROW_CYCLES = 8.0,
-                    COPY_CYCLES = 0.3, SUM_CYCLES = 1.0, CYCLES_PER_NS = 3.5, LAUNCHES_NS = 2e4;
+// What the product reaches of a core's multiply-adds; cycles of a patch's row and of its element to copy, of an element
+// to sum up.
+static const double PRODUCT_EFFICIENCY = 0.7, ROW_CYCLES = 8.0, COPY_CYCLES = 0.3, SUM_CYCLES = 1.0;
 
 typedef struct state {
     const husk__kernel *kernel;
@@ -88,13 +88,20 @@ static double cost(const husk__candidate *candidate)
 {
     const husk__conv_problem *problem = candidate->problem;
     const husk__conv_geometry *g = &problem->geometry;
-    const double units = (double)husk__max_i64(1, candidate->traits->compute_units);
-    const double columns = (double)column_count(problem), images = (double)g->batch;
-    const double product = 2.0 * columns * (double)g->filters / (FLOPS_PER_NS * units);
-    const double weights = 4.0 * images * (double)husk__tensor_count(&problem->w) / WEIGHTS_PER_NS;
+    const husk_machine *machine = candidate->machine;
+    const husk_machine_rates *rates = &machine->rates;
+    const double columns = (double)column_count(problem), cores = machine->cores;
+    const double product = husk__cycles_ns(rates, columns * (double)g->filters / machine->vector_width /
+                                                      (rates->fma_per_cycle * PRODUCT_EFFICIENCY));
+    // Every image reads the weights; columns are written, and read again.
+    const double weight_bytes = (double)sizeof(float) * (double)husk__tensor_count(&problem->w);
+    const double weights = (double)g->batch * weight_bytes / husk__read_rate(machine, rates, weight_bytes);
     const double element = are_apart(g) ? COPY_CYCLES + ROW_CYCLES / (double)g->kernel[2] : SUM_CYCLES;
-    const double place = columns * (element / CYCLES_PER_NS / units + 8.0 / BYTES_PER_NS);
-    return LAUNCHES_NS + fmax(product, weights) + place;
+    const double bytes = columns * (double)sizeof(float);
+    const double place =
+        husk__cycles_ns(rates, columns * element) + 2.0 * bytes / husk__read_rate(machine, rates, bytes);
+    return 2.0 * rates->launch_ns + husk__wake_ns(machine, rates, machine->cores) +
+           (fmax(product, weights) + place) / cores;
 }
 
 static uint64_t workspace(const husk__candidate *candidate)

@@ -7,12 +7,13 @@
 
 #include "base/checked.h"
 #include "base/tensor.h"
+#include "machine/predict.h"
 #include "ops/conv/backward_problem.h"
 
 static const husk__configuration MENU[] = {{"strips", "", {0}}};
 
 // Cycles: of a row of dy, for each row of dx that it completes and for each tap; of a plane, of a work-group.
-static const double ROW_CYCLES = 5.0, TAP_CYCLES = 1.3, PLANE_CYCLES = 60.0, GROUP_CYCLES = 6000.0, CYCLES_PER_NS = 3.5;
+static const double ROW_CYCLES = 5.0, TAP_CYCLES = 1.3, PLANE_CYCLES = 60.0, GROUP_CYCLES = 6000.0;
 enum { GROUPS_PER_UNIT = 4 };
 
 typedef struct state {
@@ -56,25 +57,34 @@ static double predict_cycles(const husk__candidate *candidate)
            (PLANE_CYCLES + strips * (double)(g->out[1] + 1) * (ROW_CYCLES * stride + TAP_CYCLES * taps));
 }
 
+static int64_t group_count(const husk__candidate *candidate)
+{
+    const husk__conv_problem *problem = candidate->problem;
+    const int64_t worth = (int64_t)(1.0 + predict_cycles(candidate) / (2 * GROUP_CYCLES));
+    const int64_t most =
+        husk__min_i64(problem->geometry.groups, GROUPS_PER_UNIT * husk__max_i64(1, candidate->traits->compute_units));
+    return husk__min_i64(worth, most);
+}
+
 static double cost(const husk__candidate *candidate)
 {
-    const double units = (double)husk__max_i64(1, candidate->traits->compute_units);
-    return (GROUP_CYCLES + predict_cycles(candidate) / units) / CYCLES_PER_NS;
+    const husk_machine *machine = candidate->machine;
+    const husk_machine_rates *rates = &machine->rates;
+    const int64_t groups = group_count(candidate);
+    const double cores = (double)husk__min_i64(groups, machine->cores);
+    return rates->launch_ns + husk__wake_ns(machine, rates, groups) +
+           husk__cycles_ns(rates, GROUP_CYCLES + predict_cycles(candidate) / cores);
 }
 
 static husk_status prepare(husk_plan *plan, const husk__scope *scope)
 {
     const husk__conv_problem *problem = plan->problem;
-    const husk_device_traits *traits = husk_context_traits(plan->context);
-    const husk__candidate candidate = {problem, traits, plan->configuration, false};
+    const husk__candidate candidate = husk__candidate_of(plan);
     state *s = calloc(1, sizeof *s);
     if (!s)
         return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan");
     plan->state = s; // freed with the plan
-    const int64_t worth = (int64_t)(1.0 + predict_cycles(&candidate) / (2 * GROUP_CYCLES));
-    const int64_t most =
-        husk__min_i64(problem->geometry.groups, GROUPS_PER_UNIT * husk__max_i64(1, traits->compute_units));
-    s->range = (husk__range){{(size_t)husk__min_i64(worth, most), 1, 1}, {1, 1, 1}};
+    s->range = (husk__range){{(size_t)group_count(&candidate), 1, 1}, {1, 1, 1}};
     return husk__kernel_get(plan->context, "conv/backward_data_phases.cl", husk__dtype_option(problem->dtype),
                             "husk_conv_backward_data_depthwise", &s->kernel, scope);
 }

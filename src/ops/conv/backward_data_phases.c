@@ -8,6 +8,7 @@
 
 #include "base/checked.h"
 #include "base/tensor.h"
+#include "machine/predict.h"
 #include "ops/conv/backward_problem.h"
 #include "select/choose.h"
 
@@ -19,9 +20,8 @@ static const husk__conv_names NAMES = {"x", "w", "bias", "y", true, HUSK__CONV_Y
 // MAX_PHASES: as in the kernel; of more than NAMED_PHASES the kernel takes all for present; ALIGNMENT: elements
 enum { MAX_PHASES = 1024, NAMED_PHASES = 64, ALIGNMENT = 64 };
 
-// Nanoseconds: of a launch; on one unit of an element of dx that is interleaved, of the weights that is flipped. And
-// what of dy is read meanwhile, by every phase.
-static const double LAUNCH_NS = 7e3, INTERLEAVE_NS = 1.0, FLIP_NS = 2.0, BYTES_PER_NS = 45.0;
+// Cycles of an element of dx that is interleaved, of the weights that is flipped.
+static const double INTERLEAVE_CYCLES = 3.5, FLIP_CYCLES = 7.0;
 
 // What the elements i = remainder + stride * j of one dimension are made of: from + to of dy's elements, padded.
 typedef struct part {
@@ -252,9 +252,13 @@ static double phase_cost(const husk__candidate *candidate, const state *s, int64
                                        &own, &silent) != HUSK_OK)
         return 0.0;
     own.packs_every_call = true;
-    const double reading = (double)husk__tensor_count(&p.dy) * (double)husk_dtype_size(problem->dtype) / BYTES_PER_NS;
+    // dy is read meanwhile, by every phase.
+    const husk_machine *machine = candidate->machine;
+    const double bytes = (double)husk__tensor_count(&p.dy) * (double)husk_dtype_size(problem->dtype);
+    const double reading = bytes / husk__read_rate(machine, &machine->rates, bytes) / machine->cores;
     const husk__limit limit = husk__default_limit(tensors, 3);
-    if (husk__rank(&husk__op_conv, &own, candidate->traits, NULL, false, limit, &ranking, &silent) != HUSK_OK ||
+    const husk__target target = {candidate->traits, candidate->machine};
+    if (husk__rank(&husk__op_conv, &own, &target, NULL, false, limit, &ranking, &silent) != HUSK_OK ||
         ranking.count == 0)
         return 0.0;
     return fmax(ranking.candidates[0].cost, reading);
@@ -265,6 +269,7 @@ static double cost(const husk__candidate *candidate)
 {
     enum { SAMPLES = 4 };
     const husk__conv_problem *problem = candidate->problem;
+    const husk_machine_rates *rates = &candidate->machine->rates;
     const double units = (double)husk__max_i64(1, candidate->traits->compute_units);
     const state s = begin_state(problem);
     const int64_t samples = husk__min_i64(s.count, SAMPLES);
@@ -273,10 +278,12 @@ static double cost(const husk__candidate *candidate)
         sum += phase_cost(candidate, &s, i * s.count / samples);
     sum *= (double)s.count / (double)husk__max_i64(1, samples);
     if (!s.is_direct)
-        sum += LAUNCH_NS + (double)husk__tensor_count(&problem->x) * INTERLEAVE_NS / units;
+        sum += rates->launch_ns +
+               husk__cycles_ns(rates, (double)husk__tensor_count(&problem->x) * INTERLEAVE_CYCLES / units);
     if (husk__conv_backward_data_products(problem) > problem->geometry.filters)
-        sum += (double)s.count * LAUNCH_NS + (double)husk__tensor_count(&problem->w) * FLIP_NS / units;
-    return 2 * (double)s.count * LAUNCH_NS + sum; // packing, and the convolution
+        sum += (double)s.count * rates->launch_ns +
+               husk__cycles_ns(rates, (double)husk__tensor_count(&problem->w) * FLIP_CYCLES / units);
+    return sum;
 }
 
 static husk_status plan_phase(husk_plan *plan, const husk_conv_params *params, phase *p, const husk__scope *scope)

@@ -7,6 +7,7 @@
 
 #include "base/checked.h"
 #include "base/tensor.h"
+#include "machine/predict.h"
 #include "ops/conv/backward_problem.h"
 
 static const husk__configuration MENU[] = {{"direct", "", {0}}};
@@ -18,7 +19,7 @@ enum { WANTED = 5120, GROUPS_PER_UNIT = 4 };
 
 // Cycles: of a vector of dy per tap and for copying it and its pixels, of a row copied, of a work-group.
 static const double TAP_CYCLES = 1.2, COPY_CYCLES = 3.0, COPY_STRIDED_CYCLES = 40.0, ROW_CYCLES = 12.0,
-                    GROUP_CYCLES = 6000.0, CYCLES_PER_NS = 3.5;
+                    GROUP_CYCLES = 6000.0;
 // Of strips: a row of dy for each of its rows of x and for each tap, and what a filter's sums take at the end.
 static const double STRIP_ROW_CYCLES = 4.0, STRIP_TAP_CYCLES = 1.2, FILTER_CYCLES = 150.0;
 
@@ -143,7 +144,9 @@ static double cost(const husk__candidate *candidate)
     const husk__conv_geometry *g = &((const husk__conv_problem *)candidate->problem)->geometry;
     const int64_t width = candidate->traits->vector_width, units = husk__max_i64(1, candidate->traits->compute_units);
     const double rounds = (double)husk__divide_up(unit_count(g, width), units);
-    return (GROUP_CYCLES + rounds * unit_cycles(g, (double)width)) / CYCLES_PER_NS;
+    const husk_machine_rates *rates = &candidate->machine->rates;
+    return rates->launch_ns + husk__wake_ns(candidate->machine, rates, unit_count(g, width)) +
+           husk__cycles_ns(rates, GROUP_CYCLES + rounds * unit_cycles(g, (double)width));
 }
 
 static husk_status prepare(husk_plan *plan, const husk__scope *scope)

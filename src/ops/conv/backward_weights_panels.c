@@ -5,6 +5,7 @@
 
 #include "base/checked.h"
 #include "base/tensor.h"
+#include "machine/predict.h"
 #include "ops/conv/backward_problem.h"
 
 // Named for the register tile, rows x filters.
@@ -20,7 +21,6 @@ enum { BLOCK_P = 256, MOST_SLICES = 16, TILES_WANTED = 128 };
 static const double TRANSPOSE_CYCLES = 0.4, COPY_CYCLES = 0.25, COPY_STRIDED_CYCLES = 1.5, ITEM_CYCLES = 6000.0;
 // Of a vector of sums, to its place in dw.
 static const double WRITE_CYCLES = 20.0;
-static const double VECTORS_PER_CYCLE = 2.0, CYCLES_PER_NS = 3.5;
 
 typedef struct layout {
     int64_t rows, tiles, panels, blocks; /* of one group */
@@ -36,7 +36,8 @@ typedef struct state {
     layout work;
 } state;
 
-static double item_cycles(const husk__candidate *candidate, const layout *work, int64_t row_items, int64_t filter_items)
+static double item_cycles(const husk__candidate *candidate, const husk_machine_rates *rates, const layout *work,
+                          int64_t row_items, int64_t filter_items)
 {
     const husk__conv_problem *problem = candidate->problem;
     const husk__conv_geometry *g = &problem->geometry;
@@ -47,7 +48,7 @@ static double item_cycles(const husk__candidate *candidate, const layout *work, 
     const double panels = (double)husk__divide_up(work->panels, filter_items);
     const double copy = g->x_strides[4] == 1 && g->stride[2] <= 2 ? COPY_CYCLES : COPY_STRIDED_CYCLES;
     return ITEM_CYCLES +
-           positions * (tiles * panels * tile.rows * tile.vectors / VECTORS_PER_CYCLE +
+           positions * (tiles * panels * tile.rows * tile.vectors / rates->fma_per_cycle +
                         panels * columns * TRANSPOSE_CYCLES + tiles * tile.rows * copy) +
            tiles * panels * tile.rows * tile.vectors * WRITE_CYCLES;
 }
@@ -69,7 +70,8 @@ static layout divide(const husk__candidate *candidate)
     for (int64_t down = 1; down <= husk__min_i64(work.tiles, 4 * units); ++down)
         for (int64_t across = 1; across <= husk__min_i64(work.panels, units); ++across) {
             const int64_t rounds = husk__divide_up(work.slices * g->groups * down * across, units);
-            const double cycles = (double)rounds * item_cycles(candidate, &work, down, across);
+            const double cycles =
+                (double)rounds * item_cycles(candidate, &candidate->machine->typical, &work, down, across);
             if (work.cycles > 0 && cycles >= work.cycles)
                 continue;
             work.cycles = cycles;
@@ -85,7 +87,17 @@ static layout divide(const husk__candidate *candidate)
 
 static double cost(const husk__candidate *candidate)
 {
-    return divide(candidate).cycles / CYCLES_PER_NS;
+    const husk_machine *machine = candidate->machine;
+    const husk_machine_rates *rates = &machine->rates;
+    const layout work = divide(candidate);
+    const int64_t groups = ((const husk__conv_problem *)candidate->problem)->geometry.groups;
+    const int64_t items = work.slices * groups * work.row_items * work.filter_items;
+    if (items == 0) // there are no weights
+        return 0.0;
+    const double cycles = (double)husk__divide_up(items, machine->cores) *
+                          item_cycles(candidate, rates, &work, work.row_items, work.filter_items);
+    return rates->launch_ns * (work.writes_dw ? 1.0 : 2.0) + husk__wake_ns(machine, rates, items) +
+           husk__cycles_ns(rates, cycles);
 }
 
 static uint64_t workspace(const husk__candidate *candidate)
@@ -132,7 +144,7 @@ void husk__conv_backward_panels_layout(const husk__candidate *candidate, int64_t
 
 static husk_status prepare(husk_plan *plan, const husk__scope *scope)
 {
-    const husk__candidate candidate = {plan->problem, husk_context_traits(plan->context), plan->configuration, false};
+    const husk__candidate candidate = husk__candidate_of(plan);
     state *s = calloc(1, sizeof *s);
     if (!s)
         return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan");
@@ -174,7 +186,8 @@ husk_status husk__conv_backward_panels_reduce(const husk_plan *plan, husk_queue 
     const husk__conv_problem *problem = plan->problem;
     const husk_device_traits *traits = husk_context_traits(plan->context);
     const husk__configuration *configuration = find_configuration(traits);
-    const husk__candidate candidate = {problem, traits, configuration, false};
+    husk__candidate candidate = husk__candidate_of(plan);
+    candidate.configuration = configuration;
     const husk__conv_tile tile = husk__conv_tile_of(configuration);
     const husk__conv_geometry *g = &problem->geometry;
     const int64_t units = husk__max_i64(1, traits->compute_units);

@@ -14,6 +14,7 @@
 
 #include "base/checked.h"
 #include "base/tensor.h"
+#include "machine/predict.h"
 #include "ops/conv/backward_problem.h"
 
 // Named for the register tile, channels x filters. The panels are as wide as those of backward_weights_panels.c, whose
@@ -35,10 +36,10 @@ enum { MOST_SLICES = 16, ITEMS_WANTED = 32, LEAST_TILES = 64, MOST_TILES = 128, 
 static const int64_t BLOCK_BYTES = 8 * 1024 * 1024, SCRATCH_BYTES = 40 * 1024 * 1024;
 
 // Cycles: per point and vector that is transformed, per register tile of a point, per channel and vector of filters
-// that is transformed back, added up or written, per work-item, per second kernel.
+// that is transformed back, added up or written, per work-item, per vector of a slice that the second kernel adds.
 static const double TRANSFORM_CYCLES = 8.0, TILE_CYCLES = 30.0, BACK_CYCLES = 150.0, SUM_CYCLES = 40.0,
-                    ITEM_CYCLES = 10000.0, REDUCE_CYCLES = 30000.0;
-static const double VECTORS_PER_CYCLE = 2.0, CYCLES_PER_NS = 3.5, NEARLY = 1.02;
+                    ITEM_CYCLES = 10000.0, ADD_CYCLES = 2.0;
+static const double NEARLY = 1.02;
 
 typedef struct layout {
     int64_t tiles, panels, rows, width; /* of the whole dy; of one group: panels of filters, sums of one, its filters */
@@ -60,7 +61,8 @@ static int64_t item_room(const husk__conv_geometry *g, int64_t block, int64_t fi
     return POINTS * (block * (husk__divide_up(g->channels, vector_width) + filter_vectors) + 2) * vector_width;
 }
 
-static double item_cycles(const husk__candidate *candidate, const layout *work, int64_t slices, int64_t filter_items)
+static double item_cycles(const husk__candidate *candidate, const husk_machine_rates *rates, const layout *work,
+                          int64_t slices, int64_t filter_items)
 {
     const husk__conv_geometry *g = &((const husk__conv_problem *)candidate->problem)->geometry;
     const husk__conv_tile tile = husk__conv_tile_of(candidate->configuration);
@@ -72,7 +74,7 @@ static double item_cycles(const husk__candidate *candidate, const layout *work, 
                                                         husk__divide_up(g->filters, tile.width));
     const double transforms = tiles * POINTS * (channel_vectors + filter_vectors) * TRANSFORM_CYCLES;
     const double products = POINTS * channels * filter_vectors *
-                            (tiles / VECTORS_PER_CYCLE + blocks * TILE_CYCLES / (double)(tile.rows * tile.vectors));
+                            (tiles / rates->fma_per_cycle + blocks * TILE_CYCLES / (double)(tile.rows * tile.vectors));
     const double back = blocks * channels * filter_vectors * (BACK_CYCLES + SUM_CYCLES);
     return ITEM_CYCLES + (double)slices * (transforms + products + back);
 }
@@ -93,8 +95,9 @@ static void share(const husk__candidate *candidate, layout *work)
             const int64_t room = item_room(g, work->block, own_vectors, width), items = slices * filters * g->groups;
             if (slices * filters > 1 && items * room * (int64_t)sizeof(float) > SCRATCH_BYTES)
                 break;
-            const double cycles = (double)husk__divide_up(items, units) *
-                                  item_cycles(candidate, work, husk__divide_up(work->slices, slices), filters);
+            const double cycles =
+                (double)husk__divide_up(items, units) * item_cycles(candidate, &candidate->machine->typical, work,
+                                                                    husk__divide_up(work->slices, slices), filters);
             if (least == 0 || cycles < least)
                 least = cycles;
             if (work->cycles > 0 && cycles > NEARLY * least)
@@ -111,7 +114,6 @@ static layout divide(const husk__candidate *candidate)
     const husk__conv_problem *problem = candidate->problem;
     const husk__conv_geometry *g = &problem->geometry;
     const int64_t width = husk__conv_tile_of(candidate->configuration).width;
-    const int64_t units = husk__max_i64(1, candidate->traits->compute_units);
     layout work = {.tiles = g->batch * husk__divide_up(g->out[1], EDGE) * husk__divide_up(g->out[2], EDGE)};
     husk__conv_backward_panels_layout(candidate, &work.panels, &work.rows, &work.width);
     const int64_t wanted = husk__divide_up(ITEMS_WANTED, husk__max_i64(1, work.panels * g->groups));
@@ -126,8 +128,6 @@ static layout divide(const husk__candidate *candidate)
         share(candidate, &work);
     work.writes_dw = work.slices == 1;
     const int64_t slice_sums = g->groups * work.panels * work.rows * work.width;
-    if (!work.writes_dw)
-        work.cycles += REDUCE_CYCLES + (double)(work.slices * slice_sums / width) * 2.0 / (double)units;
     if (!work.writes_dw || husk__divide_up(work.tiles, work.slices) > work.block)
         work.sums = work.slices * slice_sums;
     return work;
@@ -166,7 +166,21 @@ static bool supports(const husk__candidate *candidate, char reason[HUSK__REASON_
 
 static double cost(const husk__candidate *candidate)
 {
-    return divide(candidate).cycles / CYCLES_PER_NS;
+    const husk_machine *machine = candidate->machine;
+    const husk_machine_rates *rates = &machine->rates;
+    const layout work = divide(candidate);
+    const int64_t groups = ((const husk__conv_problem *)candidate->problem)->geometry.groups;
+    const int64_t items = work.slice_items * work.filter_items * groups;
+    if (items == 0)
+        return 0.0;
+    double cycles =
+        (double)husk__divide_up(items, machine->cores) *
+        item_cycles(candidate, rates, &work, husk__divide_up(work.slices, work.slice_items), work.filter_items);
+    if (!work.writes_dw) // what the other kernel adds up
+        cycles += (double)(work.slices * groups * work.panels * work.rows * work.width) /
+                  (double)husk__conv_vector_width(candidate) * ADD_CYCLES / machine->cores;
+    return rates->launch_ns * (work.writes_dw ? 1.0 : 2.0) + husk__wake_ns(machine, rates, items) +
+           husk__cycles_ns(rates, cycles);
 }
 
 static int64_t scratch_elements(const husk__conv_geometry *g, const layout *work)
@@ -196,7 +210,7 @@ static double flops(const husk__candidate *candidate)
 
 static husk_status prepare(husk_plan *plan, const husk__scope *scope)
 {
-    const husk__candidate candidate = {plan->problem, husk_context_traits(plan->context), plan->configuration, false};
+    const husk__candidate candidate = husk__candidate_of(plan);
     char options[128];
     state *s = calloc(1, sizeof *s);
     if (!s)

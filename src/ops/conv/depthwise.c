@@ -4,20 +4,21 @@
 
 #include "base/checked.h"
 #include "base/tensor.h"
+#include "machine/predict.h"
 #include "ops/conv/problem.h"
 
 static const husk__configuration MENU[] = {{"direct", "-DTILE_M=1 -DTILE_NV=1", {0}}};
 
 // The first thread is at work before the others have woken: small shares of the work even that out (16 a unit, not 2,
-// gain an eighth on 50 to 100 us). Waking another takes so many cycles; less than twice that is done sooner by one.
-enum { GROUPS_PER_UNIT = 16, WAKING_CYCLES = 30000 };
+// gain an eighth on 50 to 100 us).
+enum { GROUPS_PER_UNIT = 16 };
 
 // What the kernel has private room for: taps of a filter, and pixels under it.
 enum { MOST_TAPS = 256, MOST_PIXELS = 1024 };
 
 // Cycles, measured: per vector of outputs, per multiplication of it, and per plane of 3x3 and 5x5 filters, whose
 // rows fill vectors of their own.
-static const double OUTPUT_CYCLES = 12.0, ROW_CYCLES = 3.0, TAP_CYCLES = 1.0, PLANE_CYCLES = 50.0, CYCLES_PER_NS = 3.5;
+static const double OUTPUT_CYCLES = 12.0, ROW_CYCLES = 3.0, TAP_CYCLES = 1.0, PLANE_CYCLES = 50.0;
 
 static bool is_channels_last(const husk__conv_geometry *g)
 {
@@ -60,11 +61,27 @@ static bool supports(const husk__candidate *candidate, char reason[HUSK__REASON_
     return !rule;
 }
 
-static double cost(const husk__candidate *candidate)
+// Work that takes less than twice what waking another core does is done sooner by one.
+static int64_t group_count(const husk__candidate *candidate)
 {
     const husk__conv_problem *problem = candidate->problem;
-    const double units = (double)husk__max_i64(1, candidate->traits->compute_units);
-    return predict_cycles(problem, candidate->traits->vector_width) / units / CYCLES_PER_NS;
+    const husk__conv_geometry *g = &problem->geometry;
+    const husk_machine_rates *typical = &candidate->machine->typical;
+    const int64_t width = candidate->traits->vector_width, units = husk__max_i64(1, candidate->traits->compute_units);
+    const int64_t parts =
+        is_channels_last(g) ? g->batch * g->out[1] : g->batch * husk__divide_up(g->groups, width) * g->out[1];
+    const double alone = husk__cycles_ns(typical, predict_cycles(problem, width));
+    return alone < 2.0 * typical->wake_ns ? 1 : husk__max_i64(1, husk__min_i64(parts, GROUPS_PER_UNIT * units));
+}
+
+static double cost(const husk__candidate *candidate)
+{
+    const husk_machine *machine = candidate->machine;
+    const husk_machine_rates *rates = &machine->rates;
+    const int64_t groups = group_count(candidate);
+    const double cores = (double)husk__min_i64(groups, machine->cores);
+    return rates->launch_ns + husk__wake_ns(machine, rates, groups) +
+           husk__cycles_ns(rates, predict_cycles(candidate->problem, candidate->traits->vector_width) / cores);
 }
 
 static int64_t packed_count(const husk__conv_problem *problem)
@@ -81,7 +98,7 @@ static husk_status prepare(husk_plan *plan, const husk__scope *scope)
 {
     const husk__conv_problem *problem = plan->problem;
     const husk__conv_geometry *g = &problem->geometry;
-    const husk_device_traits *traits = husk_context_traits(plan->context);
+    const husk__candidate candidate = husk__candidate_of(plan);
     husk_status status =
         husk__conv_prepare(plan, sizeof(husk__conv_state), "conv/depthwise.cl",
                            is_channels_last(g) ? "husk_conv_depthwise_channels" : "husk_conv_depthwise",
@@ -89,15 +106,10 @@ static husk_status prepare(husk_plan *plan, const husk__scope *scope)
     if (status != HUSK_OK)
         return status;
     husk__conv_state *state = plan->state;
-    const int64_t units = husk__max_i64(1, traits->compute_units);
-    const int64_t parts = is_channels_last(g) ? g->batch * g->out[1]
-                                              : g->batch * husk__divide_up(g->groups, traits->vector_width) * g->out[1];
+    const int64_t units = husk__max_i64(1, candidate.traits->compute_units);
     state->packed_count = packed_count(problem);
     state->pack_channels = g->groups;
-    const double cycles = predict_cycles(problem, traits->vector_width);
-    const int64_t most = husk__min_i64(parts, GROUPS_PER_UNIT * units);
-    const int64_t groups = cycles < 2 * WAKING_CYCLES ? 1 : most;
-    state->range = (husk__range){{(size_t)husk__max_i64(1, groups), 1, 1}, {1, 1, 1}};
+    state->range = (husk__range){{(size_t)group_count(&candidate), 1, 1}, {1, 1, 1}};
     state->pack_range = (husk__range){{(size_t)husk__min_i64(g->groups, units), 1, 1}, {1, 1, 1}};
     return HUSK_OK;
 }

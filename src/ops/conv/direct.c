@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/checked.h"
+#include "machine/predict.h"
 #include "ops/conv/problem.h"
 
 // What the vectors hold.
@@ -30,8 +31,6 @@ static const double STAGE_ROW_CYCLES = 25.0, STAGE_CYCLES = 10.0, TILE_CYCLES = 
 // Every block reads all weights again: to bring a cache line of them from the second-level cache.
 static const double WEIGHT_LINE_CYCLES = 2.0, LINE_FLOATS = 16.0;
 static const double NEARLY = 1.03;
-// Two multiply-adds a cycle, at a clock that matters only in comparison with other variants'.
-static const double VECTORS_PER_CYCLE = 2.0, CYCLES_PER_NS = 3.5;
 
 // Elements of a work-item's staged image that leave room in the second-level cache, and those that are too many.
 enum {
@@ -189,7 +188,8 @@ static double staging_cycles(const husk__candidate *candidate, int64_t tiles)
 }
 
 // What one work-item of a split takes.
-static double item_cycles(const husk__candidate *candidate, int64_t tiles, int64_t panels)
+static double item_cycles(const husk__candidate *candidate, const husk_machine_rates *rates, int64_t tiles,
+                          int64_t panels)
 {
     const husk__conv_problem *problem = candidate->problem;
     const husk__conv_geometry *g = &problem->geometry;
@@ -197,9 +197,9 @@ static double item_cycles(const husk__candidate *candidate, int64_t tiles, int64
     const double depth = (double)husk__conv_filter_count(problem);
     double tile;
     if (is_of_positions(candidate->configuration))
-        tile = depth * (double)g->filters / (double)filter_panels(candidate) / VECTORS_PER_CYCLE + STRIP_CYCLES;
+        tile = depth * (double)g->filters / (double)filter_panels(candidate) / rates->fma_per_cycle + STRIP_CYCLES;
     else
-        tile = depth * (double)g->out[2] / (double)row_tiles(candidate) * of_filters.vectors / VECTORS_PER_CYCLE +
+        tile = depth * (double)g->out[2] / (double)row_tiles(candidate) * of_filters.vectors / rates->fma_per_cycle +
                TILE_CYCLES;
     const blocks b = cut(candidate);
     const int64_t block_tiles =
@@ -224,9 +224,9 @@ static husk__conv_split split(const husk__candidate *candidate)
                 const int64_t items = g->groups * across * down;
                 if (across * down > 1 && items > most)
                     break;
-                const double cycles =
-                    (double)husk__divide_up(items, units) *
-                    item_cycles(candidate, husk__divide_up(tiles, across), husk__divide_up(panels, down));
+                const double cycles = (double)husk__divide_up(items, units) *
+                                      item_cycles(candidate, &candidate->machine->typical,
+                                                  husk__divide_up(tiles, across), husk__divide_up(panels, down));
                 const husk__conv_split found = {across, down, cycles};
                 if (round == 0 && (least.cycles == 0 || cycles < least.cycles))
                     least = found;
@@ -239,8 +239,9 @@ static husk__conv_split split(const husk__candidate *candidate)
 
 static double cost(const husk__candidate *candidate)
 {
-    return split(candidate).cycles / CYCLES_PER_NS +
-           husk__conv_packing_cost(candidate->problem, packed_count(candidate->problem, candidate->configuration));
+    const husk__conv_split work = split(candidate);
+    return husk__conv_split_time(candidate, &work, tile_count(candidate), filter_panels(candidate), item_cycles) +
+           husk__conv_packing_cost(candidate, packed_count(candidate->problem, candidate->configuration));
 }
 
 // Elements of scratch of one work-item: table of offsets, staged image, and, of vectors of filters, a line of bias
@@ -274,7 +275,7 @@ typedef struct direct_state {
 static husk_status prepare(husk_plan *plan, const husk__scope *scope)
 {
     const husk__conv_problem *problem = plan->problem;
-    const husk__candidate candidate = {problem, husk_context_traits(plan->context), plan->configuration, false};
+    const husk__candidate candidate = husk__candidate_of(plan);
     const bool is_rows = is_of_positions(plan->configuration);
     husk_status status = husk__conv_prepare(plan, sizeof(direct_state), "conv/direct.cl",
                                             is_rows ? "husk_conv_direct_rows" : "husk_conv_direct",

@@ -2,6 +2,7 @@
 // cl/conv/implicit_gemm.cl: every convolution, on CPU devices.
 #include "base/checked.h"
 #include "base/tensor.h"
+#include "machine/predict.h"
 #include "ops/conv/problem.h"
 
 // Named for the register tile, filters x columns.
@@ -16,8 +17,6 @@ static const double COPY_CYCLES = 15.0, COPY_STRIDED_CYCLES = 25.0, COPY_POINTWI
                     ITEM_CYCLES = 6000.0;
 // Weights are packed element by element: slower by this than where vectors are transposed.
 static const double PACKING_SLOWER = 2.5;
-// Two multiply-adds a cycle, at a clock that matters only in comparison with other variants'.
-static const double VECTORS_PER_CYCLE = 2.0, CYCLES_PER_NS = 3.5;
 
 static int64_t packed_count(const husk__conv_problem *problem, const husk__configuration *configuration)
 {
@@ -34,7 +33,8 @@ static int64_t column_panels(const husk__candidate *candidate)
 }
 
 // What one work-item of a split takes.
-static double item_cycles(const husk__candidate *candidate, int64_t panels, int64_t filter_panels)
+static double item_cycles(const husk__candidate *candidate, const husk_machine_rates *rates, int64_t panels,
+                          int64_t filter_panels)
 {
     const husk__conv_problem *problem = candidate->problem;
     const husk__conv_geometry *g = &problem->geometry;
@@ -45,22 +45,27 @@ static double item_cycles(const husk__candidate *candidate, int64_t panels, int6
                         (is_pointwise        ? COPY_POINTWISE_CYCLES
                          : g->stride[2] == 1 ? COPY_CYCLES
                                              : COPY_STRIDED_CYCLES);
-    const double product = depth * vectors * tile.rows / VECTORS_PER_CYCLE + TILE_CYCLES;
+    const double product = depth * vectors * tile.rows / rates->fma_per_cycle + TILE_CYCLES;
     return ITEM_CYCLES + (double)panels * (copy + (double)filter_panels * product);
+}
+
+static int64_t filter_panels(const husk__candidate *candidate)
+{
+    const husk__conv_geometry *g = &((const husk__conv_problem *)candidate->problem)->geometry;
+    return husk__divide_up(g->filters, husk__conv_tile_of(candidate->configuration).rows);
 }
 
 static husk__conv_split split(const husk__candidate *candidate)
 {
-    const husk__conv_geometry *g = &((const husk__conv_problem *)candidate->problem)->geometry;
-    const int64_t filter_panels = husk__divide_up(g->filters, husk__conv_tile_of(candidate->configuration).rows);
-    return husk__conv_divide(candidate, column_panels(candidate), filter_panels, item_cycles);
+    return husk__conv_divide(candidate, column_panels(candidate), filter_panels(candidate), item_cycles);
 }
 
 static double cost(const husk__candidate *candidate)
 {
-    return split(candidate).cycles / CYCLES_PER_NS +
+    const husk__conv_split work = split(candidate);
+    return husk__conv_split_time(candidate, &work, column_panels(candidate), filter_panels(candidate), item_cycles) +
            PACKING_SLOWER *
-               husk__conv_packing_cost(candidate->problem, packed_count(candidate->problem, candidate->configuration));
+               husk__conv_packing_cost(candidate, packed_count(candidate->problem, candidate->configuration));
 }
 
 // The kernel's own numbers: lines of the filter's taps in a block, panels of columns that are worked on at a time.
@@ -76,8 +81,8 @@ static int64_t waiting_count(const husk__candidate *candidate, const husk__conv_
     const int64_t lines = g->channels * g->kernel[0] * g->kernel[1] * husk__divide_up(g->kernel[2], taps);
     if (husk_dtype_size(problem->dtype) >= sizeof(float) || lines <= husk__max_i64(1, BLOCK_TAPS / taps))
         return 0;
-    const int64_t filter_panels = husk__divide_up(g->filters, tile.rows);
-    return husk__divide_up(filter_panels, work->filter_items) * MAX_PANELS * tile.rows * tile.vectors * tile.width;
+    return husk__divide_up(filter_panels(candidate), work->filter_items) * MAX_PANELS * tile.rows * tile.vectors *
+           tile.width;
 }
 
 static uint64_t workspace(const husk__candidate *candidate)
@@ -98,21 +103,19 @@ typedef struct implicit_gemm_state {
 static husk_status prepare(husk_plan *plan, const husk__scope *scope)
 {
     const husk__conv_problem *problem = plan->problem;
-    const husk__candidate candidate = {problem, husk_context_traits(plan->context), plan->configuration, false};
+    const husk__candidate candidate = husk__candidate_of(plan);
     husk_status status = husk__conv_prepare(plan, sizeof(implicit_gemm_state), "conv/implicit_gemm.cl",
                                             "husk_conv_implicit_gemm", "husk_conv_implicit_gemm_pack", scope);
     if (status != HUSK_OK)
         return status;
     implicit_gemm_state *state = plan->state;
     const husk__conv_split work = split(&candidate);
-    const int64_t filter_panels =
-        husk__divide_up(problem->geometry.filters, husk__conv_tile_of(plan->configuration).rows);
     const size_t groups = (size_t)problem->geometry.groups;
     state->shared.packed_count = packed_count(problem, plan->configuration);
     state->filter_items = work.filter_items;
     state->waiting = waiting_count(&candidate, &work);
     state->shared.range = (husk__range){{(size_t)work.column_items, (size_t)work.filter_items, groups}, {1, 1, 1}};
-    state->shared.pack_range = (husk__range){{(size_t)filter_panels, groups, 1}, {1, 1, 1}};
+    state->shared.pack_range = (husk__range){{(size_t)filter_panels(&candidate), groups, 1}, {1, 1, 1}};
     return HUSK_OK;
 }
 

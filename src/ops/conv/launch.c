@@ -8,6 +8,7 @@
 #include "base/checked.h"
 #include "base/epilogue.h"
 #include "base/tensor.h"
+#include "machine/predict.h"
 #include "ops/conv/problem.h"
 
 enum { SHARED_ARGUMENTS = 38, EXTRA_ARGUMENTS = 9, ACTIVATION_ARGUMENTS = 4, LAY_OUT_ARGUMENTS = 2 };
@@ -155,8 +156,9 @@ husk_status husk__conv_prepare(husk_plan *plan, size_t state_size, const char *f
 static const double NEARLY = 1.02;
 
 husk__conv_split husk__conv_divide(const husk__candidate *candidate, int64_t columns, int64_t filter_panels,
-                                   double (*cycles)(const husk__candidate *, int64_t, int64_t))
+                                   husk__conv_item_cycles *cycles)
 {
+    const husk_machine_rates *typical = &candidate->machine->typical;
     const int64_t groups = ((const husk__conv_problem *)candidate->problem)->geometry.groups;
     const int64_t units = husk__max_i64(1, candidate->traits->compute_units);
     husk__conv_split least = {1, 1, 0}, best = {1, 1, 0};
@@ -164,7 +166,8 @@ husk__conv_split husk__conv_divide(const husk__candidate *candidate, int64_t col
         for (int64_t down = 1; down <= husk__min_i64(filter_panels, units); ++down) {
             const int64_t rounds = husk__divide_up(groups * across * down, units);
             const husk__conv_split split = {across, down,
-                                            (double)rounds * cycles(candidate, husk__divide_up(columns, across),
+                                            (double)rounds * cycles(candidate, typical,
+                                                                    husk__divide_up(columns, across),
                                                                     husk__divide_up(filter_panels, down))};
             if (least.cycles == 0 || split.cycles < least.cycles)
                 least = split;
@@ -172,6 +175,19 @@ husk__conv_split husk__conv_divide(const husk__candidate *candidate, int64_t col
                 best = split;
         }
     return best.cycles <= NEARLY * least.cycles ? best : least;
+}
+
+double husk__conv_split_time(const husk__candidate *candidate, const husk__conv_split *split, int64_t columns,
+                             int64_t filter_panels, husk__conv_item_cycles *cycles)
+{
+    const husk_machine *machine = candidate->machine;
+    const husk_machine_rates *rates = &machine->rates;
+    const int64_t groups = ((const husk__conv_problem *)candidate->problem)->geometry.groups;
+    const int64_t items = groups * split->column_items * split->filter_items;
+    const double item = cycles(candidate, rates, husk__divide_up(columns, split->column_items),
+                               husk__divide_up(filter_panels, split->filter_items));
+    return rates->launch_ns + husk__wake_ns(machine, rates, items) +
+           husk__cycles_ns(rates, item * (double)husk__divide_up(items, machine->cores));
 }
 
 // ---- weights ----
@@ -182,16 +198,22 @@ uint64_t husk__conv_packing_bytes(const husk__conv_problem *problem, int64_t pac
     return problem->has_packed_weights ? 0 : (uint64_t)husk__round_up(packed_count * size, SCRATCH_ALIGNMENT);
 }
 
-// Measured where arithmetic took twice what the variants' costs say of it, so these are twice the bytes a nanosecond.
-// Weights that no cache keeps from one call to the next come from memory, and their packed form goes there.
-static const double PACKED_RATE = 40.0, PACKED_FROM_MEMORY_RATE = 20.0, CACHED_BYTES = 14e6;
+// To transpose a vector of weights, measured.
+static const double PACK_CYCLES = 12.0;
 
-double husk__conv_packing_cost(const husk__conv_problem *problem, int64_t packed_count)
+// Weights are read and their packed form is written, from and to whatever holds both.
+double husk__conv_packing_cost(const husk__candidate *candidate, int64_t packed_count)
 {
+    const husk__conv_problem *problem = candidate->problem;
+    const husk_machine *machine = candidate->machine;
+    const husk_machine_rates *rates = &machine->rates;
+    if (!problem->packs_every_call)
+        return 0.0;
     const double size = (double)husk__accumulator_size(problem->dtype);
-    const double packed = size * (double)packed_count, plain = size * (double)husk__tensor_count(&problem->w);
-    const double rate = packed + plain > CACHED_BYTES ? PACKED_FROM_MEMORY_RATE : PACKED_RATE;
-    return problem->packs_every_call ? packed / rate : 0.0;
+    const double bytes = size * ((double)packed_count + (double)husk__tensor_count(&problem->w));
+    const double compute =
+        husk__cycles_ns(rates, (double)packed_count / (double)husk__conv_vector_width(candidate) * PACK_CYCLES);
+    return rates->launch_ns + fmax(compute, bytes / husk__read_rate(machine, rates, bytes)) / machine->cores;
 }
 
 static uint32_t packed_unit(const husk_plan *plan)

@@ -71,15 +71,22 @@ bool husk__conv_tile_fits(const husk__candidate *candidate, char reason[HUSK__RE
 /* How work is divided among work-groups of the CPU family. */
 typedef struct husk__conv_split {
     int64_t column_items, filter_items;
-    double cycles; /* predicted, of the whole */
+    double cycles; /* predicted, of the whole, by typical rates */
 } husk__conv_split;
+
+/* Cycles of a work-item that has so many columns (in the variant's units) and panels of filters. */
+typedef double husk__conv_item_cycles(const husk__candidate *candidate, const husk_machine_rates *rates,
+                                      int64_t columns, int64_t filter_panels);
 
 /*
  * Few large work-items, so that each shares as much as it can, but as many as keep every compute unit busy to
- * the end. cycles tells what one takes that has so many columns (in the variant's units) and panels of filters.
+ * the end.
  */
 husk__conv_split husk__conv_divide(const husk__candidate *candidate, int64_t columns, int64_t filter_panels,
-                                   double (*cycles)(const husk__candidate *, int64_t, int64_t));
+                                   husk__conv_item_cycles *cycles);
+/* Nanoseconds of such a division by the machine's measured rates. */
+double husk__conv_split_time(const husk__candidate *candidate, const husk__conv_split *split, int64_t columns,
+                             int64_t filter_panels, husk__conv_item_cycles *cycles);
 
 /* `flags` of the kernels, with these bits of cl/lib/convolution.clh: HAS_BIAS, WIDE_BIAS, WIDE_Y. */
 int32_t husk__conv_flags(const husk__conv_problem *problem);
@@ -156,7 +163,7 @@ husk_status husk__conv_kernel(const husk_plan *plan, const char *configuration, 
 /* Bytes of scratch that packing weights anew takes, aligned for what lies behind. */
 uint64_t husk__conv_packing_bytes(const husk__conv_problem *problem, int64_t packed_count);
 /* Nanoseconds that packing adds to a call; 0 where weights come packed or the caller can pack them once. */
-double husk__conv_packing_cost(const husk__conv_problem *problem, int64_t packed_count);
+double husk__conv_packing_cost(const husk__candidate *candidate, int64_t packed_count);
 /* Enqueue the packing of plain weights. */
 husk_status husk__conv_pack(const husk_plan *plan, husk_queue *queue, const husk_tensor *w, const husk_buffer *packed,
                             const husk__scope *scope);

@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "base/checked.h"
+#include "machine/predict.h"
 #include "ops/conv/problem.h"
 
 // Named for the register tile, tiles x filters. What follows it in the values is the edge of an output tile.
@@ -28,10 +29,6 @@ static const double ERROR_2X2 = 2.0, ERROR_4X4 = 32.0;
 
 // Cycles, measured: per point and vector of an input and of an output transform, per item and per register tile.
 static const double INPUT_CYCLES = 8.0, OUTPUT_CYCLES = 8.0, TILE_CYCLES = 30.0, ITEM_CYCLES = 10000.0;
-static const double VECTORS_PER_CYCLE = 2.0, CYCLES_PER_NS = 3.5;
-// Transformed weights are many, and every block of tiles reads them: bytes a cycle that a compute unit gets from
-// the last cache, that all of them get from memory, and where that begins.
-static const double CACHE_RATE = 12.0, MEMORY_RATE = 13.0, CACHE_BYTES = 14e6;
 // What a block of tiles may take, so that little of it leaves the second-level cache while weights stream through.
 static const int64_t BLOCK_BYTES = 512 * 1024;
 // Where weights come from memory, more tiles share each reading of them; their inputs come from the last cache.
@@ -107,33 +104,41 @@ static double packed_bytes(const husk__candidate *candidate)
     return 4.0 * (double)packed_count(candidate->problem, candidate->configuration);
 }
 
+// Whether the last cache cannot hold them beside the image.
+static bool are_weights_in_memory(const husk__candidate *candidate)
+{
+    return packed_bytes(candidate) > (double)candidate->machine->l3 / 2;
+}
+
 // Tiles that a work-item which has so many takes at a time: what shares the cache, but at least a register tile.
 static int64_t block_tiles(const husk__candidate *candidate, int64_t tiles)
 {
     const husk__conv_geometry *g = &((const husk__conv_problem *)candidate->problem)->geometry;
     const int64_t tile = husk__conv_tile_of(candidate->configuration).rows;
     const int64_t bytes = 4 * points(candidate->configuration) * (g->channels + panel_width(candidate->configuration));
-    const int64_t parts = packed_bytes(candidate) > CACHE_BYTES
+    const int64_t parts = are_weights_in_memory(candidate)
                               ? MOST_PARTS
                               : husk__max_i64(1, husk__min_i64(MOST_PARTS, BLOCK_BYTES / (bytes * tile)));
     return husk__min_i64(tiles, parts * tile);
 }
 
 // What one work-item of a split takes.
-static double item_cycles(const husk__candidate *candidate, int64_t tiles, int64_t panels)
+static double item_cycles(const husk__candidate *candidate, const husk_machine_rates *rates, int64_t tiles,
+                          int64_t panels)
 {
     const husk__conv_geometry *g = &((const husk__conv_problem *)candidate->problem)->geometry;
     const husk__conv_tile tile = husk__conv_tile_of(candidate->configuration);
     const double all = (double)points(candidate->configuration), channels = (double)g->channels;
     const double in = (double)tiles * all * INPUT_CYCLES * (double)husk__divide_up(g->channels, tile.width);
     const double parts = (double)husk__divide_up(tiles, tile.rows);
-    const double products = all * (channels * (double)tiles * tile.vectors / VECTORS_PER_CYCLE + parts * TILE_CYCLES);
+    const double products =
+        all * (channels * (double)tiles * tile.vectors / rates->fma_per_cycle + parts * TILE_CYCLES);
     const double out = (double)tiles * all * OUTPUT_CYCLES * tile.vectors;
     const double blocks = (double)husk__divide_up(tiles, block_tiles(candidate, tiles));
     const double bytes = 4.0 * all * channels * (double)panel_width(candidate->configuration) * blocks;
-    const double reading = packed_bytes(candidate) > CACHE_BYTES
-                               ? bytes * (double)husk__max_i64(1, candidate->traits->compute_units) / MEMORY_RATE
-                               : bytes / CACHE_RATE;
+    // Transformed weights are many, and every block of tiles reads them.
+    const double reading =
+        bytes / husk__read_rate(candidate->machine, rates, packed_bytes(candidate)) * rates->clock_ghz;
     return ITEM_CYCLES + in + (double)panels * ((products > reading ? products : reading) + out);
 }
 
@@ -144,8 +149,9 @@ static husk__conv_split split(const husk__candidate *candidate)
 
 static double cost(const husk__candidate *candidate)
 {
-    return split(candidate).cycles / CYCLES_PER_NS +
-           husk__conv_packing_cost(candidate->problem, packed_count(candidate->problem, candidate->configuration));
+    const husk__conv_split work = split(candidate);
+    return husk__conv_split_time(candidate, &work, tile_count(candidate), filter_panels(candidate), item_cycles) +
+           husk__conv_packing_cost(candidate, packed_count(candidate->problem, candidate->configuration));
 }
 
 // Scratch of one work-item, in elements: a block's transformed inputs, and its products with a panel.
@@ -199,7 +205,7 @@ typedef struct winograd_state {
 static husk_status prepare(husk_plan *plan, const husk__scope *scope)
 {
     const husk__conv_problem *problem = plan->problem;
-    const husk__candidate candidate = {problem, husk_context_traits(plan->context), plan->configuration, false};
+    const husk__candidate candidate = husk__candidate_of(plan);
     husk_status status = husk__conv_prepare(plan, sizeof(winograd_state), "conv/winograd.cl", "husk_conv_winograd",
                                             "husk_conv_winograd_pack", scope);
     if (status != HUSK_OK)

@@ -7,6 +7,7 @@
 
 #include "base/checked.h"
 #include "base/tensor.h"
+#include "machine/predict.h"
 #include "ops/gemm/problem.h"
 #include "select/engine.h"
 
@@ -63,7 +64,7 @@ typedef struct division {
     int64_t block_tiles, strip_columns;
     int64_t group_sums; /* that wait in scratch memory; 0: K is one block */
     bool packs;         // panels of A are made beforehand, in scratch memory
-    double cost;        /* nanoseconds */
+    double cost;        /* nanoseconds, by typical rates */
 } division;
 
 // Of multiplying by the manual, no such CPU was at hand; of copying as measured on another. Cycles to multiply 16 rows,
@@ -71,8 +72,6 @@ typedef struct division {
 // turned besides; to bring a vector of sums to C.
 static const double MULTIPLY = 16.0 / 0.8, COPY_BF16 = 3.0, COPY_F32 = 10.0, TURN = 6.0, FINISH = 4.0;
 static const double ENTER_TILE = 60.0, WAIT = 50.0, ENTER_GROUP = 1500.0; // WAIT: a tile of sums in memory
-// Nanoseconds: of a cycle; to wake the other cores; for a launch more.
-static const double CYCLE = 0.4, WAKE = 10000.0, LAUNCH = 10000.0;
 
 static double copy_cost(husk_dtype dtype, int64_t line, int64_t step, bool is_a)
 {
@@ -90,9 +89,10 @@ static double packing_cost(int64_t lines, int64_t k, husk__product product, doub
 
 // Nanoseconds of all groups, of which so many come one after the other.
 static double cost_of(const division *d, const husk__gemm_shape *shape, husk_dtype dtype, husk__product product,
-                      bool b_is_packed, int64_t units)
+                      bool b_is_packed, const husk_machine *machine, const husk_machine_rates *rates)
 {
-    const int64_t rounds = husk__divide_up(d->row_parts * d->column_parts * d->matrix_parts, units);
+    const int64_t units = machine->cores, groups = d->row_parts * d->column_parts * d->matrix_parts;
+    const int64_t rounds = husk__divide_up(groups, units);
     const int64_t rows = husk__min_i64(d->rows, shape->m), columns = husk__min_i64(d->columns, shape->n);
     const double tiles = (double)(husk__divide_up(rows, 16) * husk__divide_up(columns, 16));
     const double steps = (double)husk__divide_up(shape->k, STEPS), parts = (double)parts_of(product);
@@ -104,17 +104,20 @@ static double cost_of(const division *d, const husk__gemm_shape *shape, husk_dty
                              (blocks - 1.0) * (ENTER_TILE + WAIT));
     double before = 0.0; // in a launch of its own
     if (d->packs)
-        before =
-            (double)shape->batch * packing_cost(shape->m, shape->k, product, copy_a) / (double)units * CYCLE + LAUNCH;
+        before = rates->launch_ns + husk__cycles_ns(rates, (double)shape->batch / (double)units *
+                                                               packing_cost(shape->m, shape->k, product, copy_a));
     else
         cycles += strips * packing_cost(rows, shape->k, product, copy_a);
     if (!b_is_packed)
         cycles += packing_cost(columns, shape->k, product, copy_b);
-    const double compute = ((double)d->matrices * cycles + ENTER_GROUP) * CYCLE;
+    const double compute = husk__cycles_ns(rates, (double)d->matrices * cycles + ENTER_GROUP);
     // Bound by memory where there is too little to do for each element read.
-    const double read = (double)d->matrices * (double)(rows + columns) * (double)shape->k * HUSK__GEMM_READ_COST *
-                        (double)husk_dtype_size(dtype) / sizeof(float);
-    return before + (compute > read ? compute : read) * (double)rounds + (rounds == 1 && units > 1 ? WAKE : 0.0);
+    const double size = (double)husk_dtype_size(dtype), depth = (double)shape->k;
+    const double all = (double)shape->batch * (double)(shape->m + shape->n) * depth * size;
+    const double read =
+        (double)d->matrices * (double)(rows + columns) * depth * size / husk__read_rate(machine, rates, all);
+    return rates->launch_ns + before + (compute > read ? compute : read) * (double)rounds +
+           husk__wake_ns(machine, rates, groups);
 }
 
 static void complete(division *d, const husk__gemm_shape *shape, const husk__candidate *candidate,
@@ -132,10 +135,10 @@ static void complete(division *d, const husk__gemm_shape *shape, const husk__can
     const int64_t rows = husk__round_up(husk__min_i64(d->rows, shape->m), BLOCK);
     d->group_sums = tiles > d->block_tiles ? rows * d->strip_columns : 0;
     d->packs = true;
-    const int64_t units = candidate->traits->compute_units;
-    const double beforehand = cost_of(d, shape, problem->dtype, product, b_is_packed, units);
+    const husk_machine *machine = candidate->machine;
+    const double beforehand = cost_of(d, shape, problem->dtype, product, b_is_packed, machine, &machine->typical);
     d->packs = false;
-    d->cost = cost_of(d, shape, problem->dtype, product, b_is_packed, units);
+    d->cost = cost_of(d, shape, problem->dtype, product, b_is_packed, machine, &machine->typical);
     if (beforehand < d->cost) {
         d->packs = true;
         d->cost = beforehand;
@@ -212,7 +215,11 @@ static double cost(const husk__candidate *candidate)
 {
     const husk__gemm_problem *problem = candidate->problem;
     const husk__gemm_shape shape = shape_of(problem, problem->b_is_packed);
-    return is_nothing(&shape) ? 0.0 : divide(&shape, candidate, product_of(problem), problem->b_is_packed).cost;
+    if (is_nothing(&shape))
+        return 0.0;
+    const division d = divide(&shape, candidate, product_of(problem), problem->b_is_packed);
+    return cost_of(&d, &shape, problem->dtype, product_of(problem), problem->b_is_packed, candidate->machine,
+                   &candidate->machine->rates);
 }
 
 // ---- plans ----
@@ -256,7 +263,7 @@ static husk_status kernels_of(const husk_plan *plan, bool b_is_packed, const hus
 static husk_status prepare(husk_plan *plan, const husk__scope *scope)
 {
     const husk__gemm_problem *problem = plan->problem;
-    const husk__candidate candidate = {problem, husk_context_traits(plan->context), plan->configuration, false};
+    const husk__candidate candidate = husk__candidate_of(plan);
     amx_state *state = calloc(1, sizeof *state);
     if (!state)
         return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan");

@@ -7,6 +7,7 @@
 
 #include "base/checked.h"
 #include "base/tensor.h"
+#include "machine/predict.h"
 #include "ops/gemm/problem.h"
 
 // What the numbers of a configuration mean; the same as its options.
@@ -67,10 +68,10 @@ typedef struct division {
     int64_t strip_width, block_k;
     bool in_place;  // rows of A are read where they lie, not copied
     bool has_parts; // sums wait in scratch memory: those of a split k, or of several blocks where C is too narrow
-    double cost;   /* nanoseconds */
+    double cost;   /* nanoseconds, by typical rates: how a product is divided decides its bits */
 } division;
 
-// Measured on a core that multiplies a vector a cycle. Cycles:
+// Cycles, which follow from the kernels' instructions more than from the core:
 static const double COPY_A = 5.0;       // to copy a vector of A
 static const double TRANSPOSE_A = 6.0;  // a vector of it, of blocks of VW x VW, where rows lie side by side
 static const double CUT_LINES = 2.5;    // more, where blocks begin within cache lines
@@ -80,11 +81,7 @@ static const double FINISH_TILE = 6.0;  // to bring a vector of sums to C, once 
 static const double ENTER_TILE = 40.0;  // to begin a tile
 static const double TAIL_FACTOR = 1.15; // small tiles of rows
 static const double ENTER_GROUP = 1500.0;
-// Nanoseconds: of a cycle; to wake the other cores; for a launch more; for an element that is added up from a part.
-static const double CYCLE = 0.29;
-static const double WAKE = 10000.0;
-static const double LAUNCH = 12000.0;
-static const double ADD_PART = 0.5;
+static const double ADD_PART = 1.7; // an element that is added up from a part
 // Parts of k are this long at least, and take this many bytes in all at most; with more tiles a core there are none.
 enum { LEAST_SPLIT = 256, MOST_PART_BYTES = 16 << 20, FEW_TILES = 16 };
 // What one group a core costs above many, as something else may hold up a core: a tenth.
@@ -96,8 +93,7 @@ static double tile_efficiency(const husk__candidate *candidate)
 {
     const int32_t *values = candidate->configuration->values;
     const int32_t used = values[TILE_M] * values[TILE_NV] + values[TILE_NV] + 1;
-    const int32_t registers = candidate->traits->vector_width == 8 ? 16 : 32;
-    if (used > registers)
+    if (used > (int32_t)candidate->machine->registers)
         return 0.4;
     const double loads = 1.0 / values[TILE_M] + 1.0 / values[TILE_NV];
     return 1.0 / (1.0 + (loads > 1.0 ? 0.3 * (loads - 1.0) : 0.0) + 0.1 / values[TILE_M]);
@@ -138,7 +134,7 @@ static bool is_in_place(const husk__gemm_shape *shape, int64_t rows, husk_dtype 
 
 // Cycles of one group.
 static double group_cost(const division *d, const husk__gemm_shape *shape, const husk__candidate *candidate,
-                         bool b_is_packed)
+                         const husk_machine_rates *rates, bool b_is_packed)
 {
     const int32_t *values = candidate->configuration->values;
     const double width = (double)width_of(candidate);
@@ -151,8 +147,8 @@ static double group_cost(const division *d, const husk__gemm_shape *shape, const
                  tails = rest > above ? 0.0 : (double)husk__divide_up(rest, TAIL_M);
     const double tiles = (double)husk__divide_up(columns, tile_columns(candidate)) * (full + tails);
     const double panels = (double)husk__divide_up(columns, tile_columns(candidate)) * values[TILE_NV];
-    const double multiply =
-        panels * k * (full * (double)tile_m + tails * TAIL_M * TAIL_FACTOR) / tile_efficiency(candidate);
+    const double multiply = panels * k * (full * (double)tile_m + tails * TAIL_M * TAIL_FACTOR) /
+                            (tile_efficiency(candidate) * rates->fma_per_cycle);
     const double strips = (double)husk__divide_up(columns, d->strip_width);
     const double blocks = (double)husk__divide_up(husk__max_i64(d->steps, 1), d->block_k);
     const double copy_a =
@@ -162,10 +158,25 @@ static double group_cost(const division *d, const husk__gemm_shape *shape, const
     const double finish = blocks * tiles * (ENTER_TILE + (double)(tile_m * values[TILE_NV]) * FINISH_TILE);
     const double cycles = (double)d->matrices * (multiply + copy_a + copy_b + finish) + ENTER_GROUP;
     // Bound by memory where there is too little to do for each element read.
-    const double bytes = (double)husk_dtype_size(((const husk__gemm_problem *)candidate->problem)->dtype);
-    const double read = (double)d->matrices * ((double)rows + (double)columns) * k * HUSK__GEMM_READ_COST / CYCLE *
-                        bytes / sizeof(float);
+    const double size = (double)husk_dtype_size(((const husk__gemm_problem *)candidate->problem)->dtype);
+    const double elements = (double)d->matrices * ((double)rows + (double)columns) * k;
+    const double all = (double)shape->batch * (double)(shape->m + shape->n) * (double)shape->k;
+    const double read = elements * size / husk__read_rate(candidate->machine, rates, all * size) * rates->clock_ghz;
     return cycles > read ? cycles : read;
+}
+
+// Nanoseconds.
+static double time_of(const division *d, const husk__gemm_shape *shape, const husk__candidate *candidate,
+                      const husk_machine_rates *rates, bool b_is_packed)
+{
+    const int64_t units = candidate->traits->compute_units;
+    const int64_t groups = d->row_parts * d->column_parts * d->matrix_parts * d->splits;
+    const double rounds = (double)husk__divide_up(groups, units);
+    double cycles = group_cost(d, shape, candidate, rates, b_is_packed) * rounds * (1.0 + UNEVEN / rounds);
+    if (d->has_parts)
+        cycles += ADD_PART * (double)(shape->batch * shape->m * shape->n * d->splits) / (double)units;
+    return husk__cycles_ns(rates, cycles) + husk__wake_ns(candidate->machine, rates, groups) +
+           rates->launch_ns * (d->has_parts ? 2.0 : 1.0);
 }
 
 static void complete(division *d, const husk__gemm_shape *shape, const husk__candidate *candidate, bool b_is_packed)
@@ -185,15 +196,8 @@ static void complete(division *d, const husk__gemm_shape *shape, const husk__can
     const int64_t strips = husk__divide_up(columns, panels * tile_n);
     d->strip_width = husk__round_up(husk__divide_up(columns, strips), tile_n);
 
-    const int64_t units = candidate->traits->compute_units;
-    const int64_t groups = d->row_parts * d->column_parts * d->matrix_parts * d->splits;
-    const int64_t rounds = husk__divide_up(groups, units);
-    d->cost = group_cost(d, shape, candidate, b_is_packed) * CYCLE * (double)rounds * (1.0 + UNEVEN / (double)rounds);
-    if (groups > 1)
-        d->cost += WAKE / (double)rounds; // a core that comes late leaves groups to the others
     d->has_parts = d->splits > 1 || (d->steps > d->block_k && husk__gemm_is_narrow(problem));
-    if (d->has_parts)
-        d->cost += LAUNCH + ADD_PART * (double)(shape->batch * shape->m * shape->n * d->splits) / (double)units;
+    d->cost = time_of(d, shape, candidate, &candidate->machine->typical, b_is_packed);
 }
 
 // The cheapest of the ways to make some one, two or four groups a core; a part of k each where that is allowed.
@@ -260,7 +264,10 @@ static double cost(const husk__candidate *candidate)
 {
     const husk__gemm_problem *problem = candidate->problem;
     const husk__gemm_shape shape = shape_of(problem, problem->b_is_packed);
-    return is_nothing(&shape) ? 0.0 : divide(&shape, candidate, problem->b_is_packed, MOST_PART_BYTES).cost;
+    if (is_nothing(&shape))
+        return 0.0;
+    const division d = divide(&shape, candidate, problem->b_is_packed, MOST_PART_BYTES);
+    return time_of(&d, &shape, candidate, &candidate->machine->rates, problem->b_is_packed);
 }
 
 // ---- plans ----
@@ -299,7 +306,9 @@ static husk_status kernel_of(const husk_plan *plan, bool b_is_packed, const char
 
 static husk__candidate candidate_of(const husk_plan *plan)
 {
-    return (husk__candidate){plan->problem, husk_context_traits(plan->context), configuration_of(plan), false};
+    husk__candidate candidate = husk__candidate_of(plan);
+    candidate.configuration = configuration_of(plan);
+    return candidate;
 }
 
 static husk_status prepare(husk_plan *plan, const husk__scope *scope)
@@ -444,7 +453,8 @@ static husk_status launch_few(const husk_plan *plan, husk_queue *queue, const hu
 uint64_t husk__gemm_panels_workspace(const husk__candidate *candidate)
 {
     const husk__gemm_problem *problem = candidate->problem;
-    const husk__candidate own = {problem, candidate->traits, configuration_for(candidate->traits), false};
+    husk__candidate own = *candidate;
+    own.configuration = configuration_for(candidate->traits);
     if (is_few(&problem->shape) || is_nothing(&problem->shape))
         return 0;
     const division d = divide(&problem->shape, &own, true, 0);

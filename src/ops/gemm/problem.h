@@ -72,9 +72,6 @@ bool husk__gemm_is_by_columns(const husk__gemm_shape *shape);
 #define HUSK__GEMM_MAX_EXTENT INT64_C(2147483000)
 bool husk__gemm_fits_int(const husk__gemm_shape *shape, char reason[HUSK__REASON_CAPACITY]);
 
-/* Nanoseconds in which a CPU core reads an element that no cache near it holds. */
-#define HUSK__GEMM_READ_COST (4.0 / 15.0)
-
 /* Whether C is too narrow for sums to wait in it: they wait in scratch memory, in f32. */
 bool husk__gemm_is_narrow(const husk__gemm_problem *problem);
 /* problem->wide with A and B exchanged. */

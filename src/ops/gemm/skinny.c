@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/checked.h"
+#include "machine/predict.h"
 #include "ops/gemm/problem.h"
 
 enum { MAX_COUNT = 16, DOT = 0, AXPY = 1 };
@@ -54,7 +55,22 @@ static bool supports(const husk__candidate *candidate, char reason[HUSK__REASON_
     return husk__gemm_fits_int(&problem->shape, reason);
 }
 
-// Reading the large operand, or multiplying it at a third of the speed of a register tile.
+// Two groups a core, or one where rows lie side by side and long runs are read faster; fewer where there is little to
+// do: products that a core computes before another has woken, and while two groups a core would be dealt.
+static const double FEW_PRODUCTS = 2.0e5, MANY_PRODUCTS = 2.0e6;
+
+static int64_t group_count(const husk__gemm_shape *shape, const husk_device_traits *traits, int kind)
+{
+    const double work = (double)shape->batch * (double)shape->m * (double)shape->k * (double)shape->n;
+    return work < FEW_PRODUCTS    ? 1
+           : work < MANY_PRODUCTS ? traits->compute_units
+                                  : (kind == AXPY ? 1 : 2) * (int64_t)traits->compute_units;
+}
+
+// Vectors of products a cycle, a third of a register tile's: every product has a load of its own.
+static const double RATE_OF_TILE = 1.0 / 3.0;
+
+// Reading the large operand, or multiplying it.
 static double cost(const husk__candidate *candidate)
 {
     husk__gemm_shape shape;
@@ -63,11 +79,21 @@ static double cost(const husk__candidate *candidate)
         return 0.0;
     const double elements = (double)shape.batch * (double)shape.m * (double)shape.k;
     const double bytes = (double)husk_dtype_size(((const husk__gemm_problem *)candidate->problem)->dtype);
-    const double read = elements * HUSK__GEMM_READ_COST * bytes / sizeof(float);
-    const double multiply = elements * (double)shape.n / (2.0 * candidate->traits->vector_width);
-    const double together = read > multiply ? read : multiply;
-    const double cores = candidate->traits->compute_units;
-    return together / (elements * (double)shape.n < 2.0e5 ? 1.0 : cores);
+    const husk_machine *machine = candidate->machine;
+    const husk_machine_rates *rates = &machine->rates;
+    const double read = elements * bytes / husk__read_rate(machine, rates, elements * bytes);
+    const double multiply = husk__cycles_ns(rates, elements * (double)shape.n / machine->vector_width /
+                                                       (rates->fma_per_cycle * RATE_OF_TILE));
+    const int64_t groups = group_count(&shape, candidate->traits, state.kind);
+    const double cores = (double)husk__min_i64(groups, machine->cores);
+    return rates->launch_ns + husk__wake_ns(machine, rates, groups) + (read > multiply ? read : multiply) / cores;
+}
+
+// Rows for a work-group, whole vectors.
+static int64_t rows_of_group(const husk__gemm_shape *shape, const husk_device_traits *traits, int kind)
+{
+    const int64_t groups = husk__max_i64(1, group_count(shape, traits, kind) / shape->batch);
+    return husk__round_up(husk__divide_up(shape->m, groups), traits->vector_width);
 }
 
 static husk_status prepare(husk_plan *plan, const husk__scope *scope)
@@ -85,18 +111,6 @@ static husk_status prepare(husk_plan *plan, const husk__scope *scope)
         return husk__fail(scope, HUSK_UNSUPPORTED, "variant skinny does not compute this");
     husk__gemm_options(plan->problem, "", options, sizeof options);
     return husk__kernel_get(plan->context, "gemm/skinny.cl", options, names[state->kind], &state->kernel, scope);
-}
-
-// Rows for a work-group, whole vectors: two groups a core, or one where rows lie side by side and long runs are read
-// faster; fewer groups where there is little to do.
-static int64_t rows_of_group(const husk__gemm_shape *shape, const husk_device_traits *traits, int kind)
-{
-    const double work = (double)shape->batch * (double)shape->m * (double)shape->k * (double)shape->n;
-    int64_t groups = work < 2.0e5   ? 1
-                     : work < 2.0e6 ? traits->compute_units
-                                    : (kind == AXPY ? 1 : 2) * (int64_t)traits->compute_units;
-    groups = husk__max_i64(1, groups / shape->batch);
-    return husk__round_up(husk__divide_up(shape->m, groups), traits->vector_width);
 }
 
 static husk_status run(const husk_plan *plan, husk_queue *queue, const void *arguments, const husk__scratch *scratch,

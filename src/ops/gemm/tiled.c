@@ -289,7 +289,7 @@ husk_status husk__gemm_matrix_expect_packed(const husk_plan *plan, const husk__s
 static husk_status prepare(husk_plan *plan, const husk__scope *scope)
 {
     const husk__gemm_problem *problem = plan->problem;
-    const husk__candidate candidate = {problem, husk_context_traits(plan->context), plan->configuration, false};
+    const husk__candidate candidate = husk__candidate_of(plan);
     tiled_state *state = calloc(1, sizeof *state);
     int64_t steps;
     if (!state)
@@ -328,7 +328,7 @@ static husk_status run(const husk_plan *plan, husk_queue *queue, const void *arg
         husk__gemm_use_rows(&with_rows);
         b = HUSK__ARG_BUFFER(given->b->packed->buffer, 0, (uint32_t)husk_dtype_size(problem->b.dtype));
     }
-    const husk__candidate candidate = {problem, husk_context_traits(plan->context), plan->configuration, false};
+    const husk__candidate candidate = husk__candidate_of(plan);
     int64_t steps;
     const int64_t splits = splits_of(&candidate, &steps);
     husk__gemm_problem inner = *problem; // what the multiplication itself does: everything, or partial sums

@@ -75,7 +75,7 @@ husk_status husk__quantized_conv_pack(const husk_plan *plan, husk_queue *queue, 
                                       husk_packed **packed, const husk__scope *scope)
 {
     const problem *own = plan->problem;
-    const husk__candidate candidate = {own, husk_context_traits(plan->context), plan->configuration, false};
+    const husk__candidate candidate = husk__candidate_of(plan);
     husk__products products = own->products;
     int64_t strides[5];
     husk__quantized_conv_strides(w, strides);

@@ -123,7 +123,7 @@ static husk_status pack_panels(const husk_plan *plan, husk_queue *queue, const h
                                const husk__scope *scope)
 {
     const problem *own = plan->problem;
-    const husk__candidate candidate = {own, husk_context_traits(plan->context), plan->configuration, false};
+    const husk__candidate candidate = husk__candidate_of(plan);
     husk__products products = own->products;
     husk_tensor plain = *b;
     husk__tensor_resolve(&plain);

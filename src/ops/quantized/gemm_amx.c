@@ -164,7 +164,7 @@ static husk_status kernel_of(const husk_plan *plan, const husk__text *engine, co
 static husk_status prepare(husk_plan *plan, const husk__scope *scope)
 {
     const husk__products *own = &((const problem *)plan->problem)->products;
-    const husk__candidate candidate = {plan->problem, husk_context_traits(plan->context), plan->configuration, false};
+    const husk__candidate candidate = husk__candidate_of(plan);
     const husk__engine *engine;
     husk__product product;
     husk__text options = {0};

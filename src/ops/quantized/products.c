@@ -149,11 +149,6 @@ typedef struct products_state {
     const husk__kernel *pack, *multiply;
 } products_state;
 
-static husk__candidate candidate_of(const husk_plan *plan)
-{
-    return (husk__candidate){plan->problem, husk_context_traits(plan->context), plan->configuration, false};
-}
-
 husk_status husk__products_kernel(const husk_plan *plan, const husk__products *own, const char *file, const char *name,
                                   const husk__kernel **kernel, const husk__scope *scope)
 {
@@ -193,7 +188,7 @@ husk_status husk__products_pack(const husk_plan *plan, husk_queue *queue, const 
                                 const husk_tensor *b, const husk__arg *to, const husk__scope *scope)
 {
     const products_state *state = plan->state;
-    const husk__candidate candidate = candidate_of(plan);
+    const husk__candidate candidate = husk__candidate_of(plan);
     const husk__range range = {{(size_t)panels_of(own, &candidate), (size_t)own->b_groups, 1}, {1, 1, 1}};
     return HUSK__LAUNCH(queue, state->pack, &range, scope, HUSK__ARG_TENSOR(b), HUSK__ARG_I64(own->b_group),
                         HUSK__ARG_I32(own->b_steps[0]), HUSK__ARG_I32(own->b_steps[1]), HUSK__ARG_I32(own->b_steps[2]),
@@ -235,7 +230,7 @@ husk_status husk__products_run_all(const husk_plan *plan, husk_queue *queue, con
                                    uint64_t scratch_offset, const husk__scope *scope)
 {
     const products_state *state = plan->state;
-    const husk__candidate candidate = candidate_of(plan);
+    const husk__candidate candidate = husk__candidate_of(plan);
     const division d = divide(own, &candidate);
     const int64_t group_panels = panels_of(own, &candidate) * panel_words(own, &candidate);
     husk__arg panels;

@@ -52,6 +52,8 @@ void sweep(const swept *what);
  * variant; after it not even what a queue may keep is left.
  */
 void sweep_exactly(const swept *what);
+/* As sweep, of what makes the same OpenCL calls hundreds of times: of those one in so many fails, in every tier. */
+void sweep_sampled(const swept *what);
 /* Before the first one and after the last one of a test: the device is closed, and nothing is left. */
 void sweep_begin(void);
 void sweep_end(void);

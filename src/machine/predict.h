@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * machine/predict.h: from cycles, bytes and work-groups to nanoseconds, for the cost functions of CPU variants.
+ * Divisions of work, which may decide a result's bits, are made with the machine's typical rates; times for the choice
+ * among variants with its measured ones.
+ */
+#ifndef HUSK_MACHINE_PREDICT_H
+#define HUSK_MACHINE_PREDICT_H
+
+#include <husk/machine.h>
+
+/* Nanoseconds of so many cycles of a core. */
+static inline double husk__cycles_ns(const husk_machine_rates *rates, double cycles)
+{
+    return cycles / rates->clock_ghz;
+}
+
+/*
+ * How much later so many work-groups end than if all cores began at once. Where there are several a core, one that
+ * comes late leaves groups to the others.
+ */
+double husk__wake_ns(const husk_machine *machine, const husk_machine_rates *rates, int64_t groups);
+
+/*
+ * Bytes a nanosecond that one core reads while all of them read: of data of so many bytes, which the call before has
+ * read, too.
+ */
+double husk__read_rate(const husk_machine *machine, const husk_machine_rates *rates, double bytes);
+
+#endif
