@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Matrix multiplication of bytes: validate -> resolve -> choose -> launch. What the CPU family does is in
 // ops/quantized/products.c. Kernels: cl/quantized/gemm_*.cl.
+#include "machine/predict.h"
 #include "ops/quantized/gemm_problem.h"
 
 #include <string.h>
@@ -84,13 +85,18 @@ static bool supports_packed(const husk__candidate *candidate, char reason[HUSK__
     return husk__products_supports(&((const problem *)candidate->problem)->products, reason);
 }
 
-// Nanoseconds: to copy B into panels as well, 0.1 a byte, and a launch more.
+// Cycles to copy a byte of B into panels.
+static const double PACK_CYCLES = 0.35;
+
+// Nanoseconds: to copy B into panels as well, in a launch of its own.
 static double cost_packed(const husk__candidate *candidate)
 {
     const problem *own = candidate->problem;
     const double bytes = (double)husk__products_panel_bytes(&own->products, candidate);
+    const husk_machine *machine = candidate->machine;
+    const husk_machine_rates *rates = &machine->rates;
     const double packing =
-        own->tensors.is_packed ? 0.0 : 0.1 * bytes / (double)candidate->traits->compute_units + 10000.0;
+        own->tensors.is_packed ? 0.0 : rates->launch_ns + husk__cycles_ns(rates, PACK_CYCLES * bytes / machine->cores);
     return husk__products_cost(&own->products, candidate) + packing;
 }
 

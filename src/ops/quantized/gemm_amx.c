@@ -7,6 +7,7 @@
 
 #include "base/checked.h"
 #include "base/tensor.h"
+#include "machine/predict.h"
 #include "ops/quantized/gemm_problem.h"
 #include "select/engine.h"
 
@@ -40,7 +41,7 @@ typedef struct division {
     int64_t row_parts, column_parts;
     int64_t block_tiles, strip_columns;
     int64_t group_sums; // that wait in scratch memory; 0: K is one block
-    double cost;        // nanoseconds
+    double cost;        // nanoseconds, by typical rates
 } division;
 
 // Cycles by the manual and as measured of like code on another CPU, see gemm/amx.c: to multiply 16 rows, 64 steps and
@@ -48,10 +49,10 @@ typedef struct division {
 // up; to bring a vector of sums to C as it is or as floats, or divided; for a tile of sums, and one that waits.
 static const double MULTIPLY = 16.0 / 0.8, COPY = 3.0, TURN = 6.0, SPREAD = 128.0, TOTAL = 4.0;
 static const double FINISH = 5.0, DIVIDE = 16.0, ENTER_TILE = 60.0, WAIT = 50.0, ENTER_GROUP = 1500.0;
-// Nanoseconds: of a cycle; to wake the other cores; for a launch more.
-static const double CYCLE = 0.4, WAKE = 10000.0, LAUNCH = 10000.0;
 
-static double cost_of(const division *d, const husk__products *own, int64_t units)
+// Nanoseconds.
+static double cost_of(const division *d, const husk__products *own, const husk_machine *machine,
+                      const husk_machine_rates *rates)
 {
     const int64_t groups = d->row_parts * d->column_parts * own->groups;
     const double rows = (double)husk__divide_up(husk__min_i64(d->rows, own->m), 16);
@@ -63,8 +64,8 @@ static double cost_of(const division *d, const husk__products *own, int64_t unit
     const double waits = blocks > 1.0 ? (blocks - 1.0) * (ENTER_TILE + WAIT) : 0.0;
     const double cycles = rows * columns * (steps * MULTIPLY + 16.0 * finish + ENTER_TILE + waits) +
                           strips * rows * steps * 16.0 * copy + ENTER_GROUP;
-    const int64_t rounds = husk__divide_up(groups, units);
-    return cycles * CYCLE * (double)rounds + (groups > 1 && units > 1 ? WAKE : 0.0);
+    return rates->launch_ns + husk__wake_ns(machine, rates, groups) +
+           husk__cycles_ns(rates, cycles * (double)husk__divide_up(groups, machine->cores));
 }
 
 static void complete(division *d, const husk__products *own, const husk__candidate *candidate)
@@ -77,7 +78,7 @@ static void complete(division *d, const husk__products *own, const husk__candida
     d->strip_columns = husk__round_up(husk__divide_up(columns, husk__divide_up(columns, room)), BLOCK);
     const int64_t rows = husk__round_up(husk__min_i64(d->rows, own->m), BLOCK);
     d->group_sums = tiles > d->block_tiles ? rows * d->strip_columns : 0;
-    d->cost = cost_of(d, own, candidate->traits->compute_units);
+    d->cost = cost_of(d, own, candidate->machine, &candidate->machine->typical);
 }
 
 // The cheapest of the ways to make one group, or some one or two a core.
@@ -139,8 +140,11 @@ static double cost(const husk__candidate *candidate)
         return 0.0;
     const double lines = (double)(husk__divide_up(p->n, 16) * husk__divide_up(p->k, STEPS) * p->b_groups) * 16.0;
     const double copy = p->b_column == 1 ? COPY + TURN : p->b_strides[3] == 1 ? COPY + TURN : SPREAD;
-    const double packing = lines * (copy + TOTAL) * CYCLE / (double)candidate->traits->compute_units + LAUNCH;
-    return divide(p, candidate).cost + (own->tensors.is_packed ? 0.0 : packing);
+    const husk_machine *machine = candidate->machine;
+    const husk_machine_rates *rates = &machine->rates;
+    const division d = divide(p, candidate);
+    const double packing = rates->launch_ns + husk__cycles_ns(rates, lines * (copy + TOTAL) / machine->cores);
+    return cost_of(&d, p, machine, rates) + (own->tensors.is_packed ? 0.0 : packing);
 }
 
 // ---- plans ----

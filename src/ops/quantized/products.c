@@ -8,6 +8,7 @@
 #include "base/checked.h"
 #include "base/epilogue.h"
 #include "base/tensor.h"
+#include "machine/predict.h"
 #include "ops/quantized/products.h"
 
 // What the numbers of a configuration mean; the same as its options.
@@ -124,23 +125,25 @@ bool husk__products_supports(const husk__products *own, char reason[HUSK__REASON
     return own->groups <= most && own->m <= most && own->n <= most && own->k <= most;
 }
 
-// Nanoseconds. A lane's worth of products, by the instruction; fewer sums in registers wait for loads. Waking the other
-// cores: see gemm/packed.c.
+// Nanoseconds. A lane's worth of products, by the instruction; fewer sums in registers wait for loads.
 double husk__products_cost(const husk__products *own, const husk__candidate *candidate)
 {
-    static const double quads_a_cycle[] = {1.0, 0.45, 0.1}, cycle = 0.29, wake = 10000.0;
+    static const double quads_a_cycle[] = {1.0, 0.45, 0.1};
+    const husk_machine *machine = candidate->machine;
+    const husk_machine_rates *rates = &machine->rates;
     if (is_nothing(own))
         return 0.0;
     const int32_t *values = candidate->configuration->values;
-    const int64_t width = candidate->traits->vector_width, units = candidate->traits->compute_units;
+    const int64_t width = candidate->traits->vector_width;
     const double rate = quads_a_cycle[values[DOT]] * (values[TILE_M] > 4 ? (width == 16 ? 1.0 : 0.4) : 0.75);
     const division d = divide(own, candidate);
     const int64_t groups = own->groups * d.row_parts * d.panel_parts;
     const double rows = (double)husk__min_i64(d.group_rows, husk__round_up(own->m, 4));
     const double columns =
         (double)husk__min_i64(d.group_panels * tile_columns(candidate), husk__round_up(own->n, 2 * width));
-    const double group = rows * columns * ((double)quads_of(own) + 4) / ((double)width * rate) * cycle;
-    return group * (double)husk__divide_up(groups, units) + (groups > 1 && units > 1 ? wake : 0.0);
+    const double group = rows * columns * ((double)quads_of(own) + 4) / ((double)width * rate);
+    return rates->launch_ns + husk__wake_ns(machine, rates, groups) +
+           husk__cycles_ns(rates, group * (double)husk__divide_up(groups, machine->cores));
 }
 
 // ---- plans ----
