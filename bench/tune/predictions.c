@@ -15,6 +15,7 @@
 
 #define NEARLY_BEST 1.1 // a choice so near to the best is a good one
 #define NEAR_TIME   2.0 // a prediction within this factor is a good one
+#define NO_TIME     1e15 // what is predicted to take days is only taken by name
 
 // One operator's cases.
 typedef struct family {
@@ -61,8 +62,9 @@ static const bench_race_candidate *chosen_of(const bench_race *race)
 
 static void print_candidate(const bench_race *race, const bench_race_candidate *candidate, double best)
 {
-    char predicted[32], measured[32] = "not measured", factor[32] = "";
-    bench_format_ns(candidate->predicted_ns, predicted, sizeof predicted);
+    char predicted[32] = "by name", measured[32] = "not measured", factor[32] = "";
+    if (candidate->predicted_ns < NO_TIME)
+        bench_format_ns(candidate->predicted_ns, predicted, sizeof predicted);
     if (candidate->measured_ns > 0) {
         bench_format_ns(candidate->measured_ns, measured, sizeof measured);
         snprintf(factor, sizeof factor, "%.2f of the best", candidate->measured_ns / best);
@@ -87,7 +89,7 @@ static bool add(survey *s, const bench_race *race, const bench_case *c)
     bool good = bench_samples_add(&f->losses, chosen->measured_ns / best);
     for (size_t i = 0; i < race->candidate_count; i++) {
         const bench_race_candidate *candidate = &race->candidates[i];
-        if (candidate->measured_ns > 0 && candidate->predicted_ns > 0)
+        if (candidate->measured_ns > 0 && candidate->predicted_ns > 0 && candidate->predicted_ns < NO_TIME)
             good = good && bench_samples_add(&f->ratios, candidate->predicted_ns / candidate->measured_ns);
     }
     return good;

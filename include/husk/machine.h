@@ -45,23 +45,23 @@ typedef struct husk_machine_rates {
     double memory_rate;     /**< The same from memory, while the other cores are idle. */
     double memory_rate_all; /**< Bytes per nanosecond that all cores together read from memory. */
     double launch_ns;       /**< What a kernel launch takes that follows another one. */
-    double wake_ns;         /**< How much later than the first core the others begin. */
+    double wake_ns; /**< How much longer launches in a row take where all cores have the same work, than on one. */
 } husk_machine_rates;
 
 /** A device as choices see it. Sizes are in bytes; what is unknown is 0. */
 typedef struct husk_machine {
     husk_isa isa;
-    uint32_t vector_width;      /**< Floats in a vector register, as husk_device_traits has it. */
-    uint32_t registers;         /**< Vector registers that a kernel can use; 0 for GPUs. */
-    uint32_t cores;             /**< Compute units. */
-    uint64_t l1;                /**< First-level data cache of one core. If cores share it, this one's part. */
-    uint64_t l2;                /**< Second-level cache of one core. If cores share it, this one's part. */
-    uint64_t l3;                /**< The last cache. */
-    uint32_t l3_cores;          /**< Cores that share it. */
+    uint32_t vector_width; /**< Floats in a vector register, as husk_device_traits has it. */
+    uint32_t registers; /**< Vector registers that a kernel can use; 0 for GPUs. */
+    uint32_t cores; /**< Compute units. */
+    uint64_t l1; /**< First-level data cache of one core. If cores share it, this one's part. */
+    uint64_t l2; /**< Second-level cache of one core. If cores share it, this one's part. */
+    uint64_t l3; /**< The last cache. */
+    uint32_t l3_cores; /**< Cores that share it. */
     uint32_t cache_line;
     husk_machine_rates typical; /**< Of a typical device of this kind: they depend on nothing but the sizes above. */
-    husk_machine_rates rates;   /**< Of this one, as far as they have been measured. */
-    bool is_measured;           /**< False: rates and typical are the same. */
+    husk_machine_rates rates; /**< Of this one, as far as they have been measured. */
+    bool is_measured; /**< False: rates and typical are the same. */
 } husk_machine;
 
 /** "generic", "sse", "avx2", "avx512" or "neon". */

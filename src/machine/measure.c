@@ -13,9 +13,9 @@
 #include "runtime/launch.h"
 
 enum { ROUNDS = 11, MEMORY_ROUNDS = 4, READ_AT_ONCE = 8 };
-// Cycles of a try, some 40 us each, bytes that it reads from a cache, and launches in a row. It is timed beside one of
+// Cycles of a try, some 15 us each, bytes that it reads from a cache, and launches in a row. It is timed beside one of
 // LONGER times as much: their difference has nothing in it that a single launch takes.
-enum { CHAIN_CYCLES = 128000, FMA_CYCLES = 128000, CACHE_BYTES = 2 << 20, LAUNCHES = 4, LONGER = 4 };
+enum { CHAIN_CYCLES = 64000, FMA_CYCLES = 64000, CACHE_BYTES = 1 << 20, LAUNCHES = 4, LONGER = 8 };
 // A part of the last cache that other programs leave to this one, and what is as good as memory. Larger caches would
 // take more time than measuring may.
 enum { MOST_L3_BYTES = 8 << 20, LEAST_MEMORY_BYTES = 32 << 20, MOST_MEMORY_BYTES = 64 << 20 };
@@ -77,11 +77,12 @@ static husk_status launch_read(const measuring *m, uint32_t groups, int vectors,
                         HUSK__ARG_BUFFER(m->result, 0, sizeof(float)), HUSK__ARG_I32(vectors), HUSK__ARG_I32(rounds));
 }
 
-static husk_status launch_nothing(const measuring *m, uint32_t groups, int unused, int launches)
+// Launches in a row, of so many cycles each.
+static husk_status launch_row(const measuring *m, uint32_t groups, int cycles, int launches)
 {
     husk_status status = HUSK_OK;
     for (int i = 0; i < launches && status == HUSK_OK; ++i)
-        status = launch_chain(m, groups, unused, 0);
+        status = launch_chain(m, groups, 0, cycles);
     return status;
 }
 
@@ -99,7 +100,8 @@ enum {
     L2_LONGER,
     L3,
     L3_LONGER,
-    ALL_CORES,
+    ROW,
+    ROW_ALL,
     MEMORY,
     MEMORY_ALL,
     TIMINGS
@@ -141,15 +143,16 @@ static void plan_timings(const measuring *m, timing timings[TIMINGS])
     const husk_machine *machine = m->machine;
     const uint64_t l3 = machine->l3 / 2 < MOST_L3_BYTES ? machine->l3 / 2 : MOST_L3_BYTES;
     const bool has_l3 = l3 >= 2 * machine->l2;
-    timings[EMPTY] = (timing){launch_nothing, 1, 0, LAUNCHES, ROUNDS, INFINITY};
+    timings[EMPTY] = (timing){launch_row, 1, 0, LAUNCHES, ROUNDS, INFINITY};
     timings[CHAIN] = (timing){launch_chain, 1, 0, CHAIN_CYCLES, ROUNDS, INFINITY};
     timings[FMA] = (timing){launch_fma, 1, 0, FMA_CYCLES / m->sums, ROUNDS, INFINITY};
     timings[L2] = reading(m, machine->l2 / 2);
     timings[L3] = has_l3 ? reading(m, l3) : (timing){0};
     for (int i = EMPTY; i <= L3; i += 2)
         timings[i + 1] = longer(timings[i]);
-    timings[ALL_CORES] = timings[CHAIN_LONGER];
-    timings[ALL_CORES].groups = machine->cores;
+    timings[ROW] = (timing){launch_row, 1, CHAIN_CYCLES, LAUNCHES, ROUNDS, INFINITY};
+    timings[ROW_ALL] = timings[ROW];
+    timings[ROW_ALL].groups = machine->cores;
     timings[MEMORY] = (timing){launch_read, 1, vectors_of(m, 1, m->data_bytes), 1, MEMORY_ROUNDS, INFINITY};
     timings[MEMORY_ALL] = timings[MEMORY];
     timings[MEMORY_ALL].groups = machine->cores;
@@ -193,7 +196,7 @@ static husk_machine_rates rates_of(const measuring *m, const timing timings[TIMI
         .l2_rate = bytes_of(m, &timings[L2]) / time_of_one(&timings[L2]),
         .memory_rate = bytes_of(m, &timings[MEMORY]) / timings[MEMORY].ns,
         .launch_ns = time_of_one(&timings[EMPTY]),
-        .wake_ns = m->machine->cores > 1 ? timings[ALL_CORES].ns - timings[CHAIN_LONGER].ns : 0.0,
+        .wake_ns = m->machine->cores > 1 ? (timings[ROW_ALL].ns - timings[ROW].ns) / LAUNCHES : 0.0,
     };
     // All cores reach at least what one does; others' work on them hides that.
     rates.memory_rate_all = fmax(rates.memory_rate, bytes_of(m, &timings[MEMORY_ALL]) / timings[MEMORY_ALL].ns);

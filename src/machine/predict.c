@@ -5,11 +5,14 @@
 
 #include "base/checked.h"
 
-double husk__wake_ns(const husk_machine *machine, const husk_machine_rates *rates, int64_t groups)
+double husk__launch_time(const husk_machine *machine, const husk_machine_rates *rates, double group_ns, int64_t groups)
 {
-    if (groups <= 1 || machine->cores <= 1)
-        return 0.0;
-    return rates->wake_ns / (double)husk__divide_up(groups, machine->cores);
+    const double alone = group_ns * (double)groups, cores = (double)husk__min_i64(groups, machine->cores);
+    if (cores <= 1.0)
+        return rates->launch_ns + alone;
+    const int64_t rounds = husk__divide_up(groups, machine->cores);
+    const double late = rates->wake_ns * (rounds == 1 ? 1.0 : (cores - 1.0) / cores);
+    return rates->launch_ns + fmin(alone, group_ns * (double)rounds + late);
 }
 
 double husk__read_rate(const husk_machine *machine, const husk_machine_rates *rates, double bytes)

@@ -16,10 +16,10 @@ static inline double husk__cycles_ns(const husk_machine_rates *rates, double cyc
 }
 
 /*
- * How much later so many work-groups end than if all cores began at once. Where there are several a core, one that
- * comes late leaves groups to the others.
+ * Nanoseconds of a launch of so many work-groups, each of which takes group_ns on a core. The other cores begin late:
+ * where there are several groups a core they leave more of them to the first, and where there is little to do, all.
  */
-double husk__wake_ns(const husk_machine *machine, const husk_machine_rates *rates, int64_t groups);
+double husk__launch_time(const husk_machine *machine, const husk_machine_rates *rates, double group_ns, int64_t groups);
 
 /*
  * Bytes a nanosecond that one core reads while all of them read: of data of so many bytes, which the call before has

@@ -61,8 +61,8 @@ static husk_machine_rates typical_rates(const typical_cpu *cpu, uint32_t cores)
         .l3_rate = l3_bytes_per_cycle * clock,
         .memory_rate = memory,
         .memory_rate_all = memory * (cores < channels ? cores : channels),
-        .launch_ns = 5000.0,
-        .wake_ns = cores > 1 ? 10000.0 : 0.0,
+        .launch_ns = 4000.0,
+        .wake_ns = cores > 1 ? 5000.0 : 0.0,
     };
 }
 
@@ -116,7 +116,7 @@ void husk__machine_read(const husk_device_traits *traits, const husk__cpu_caches
 const husk__rate husk__machine_rate_names[] = {
     RATE(clock_ghz, 5.0),  RATE(fma_per_cycle, 4.0), RATE(l2_rate, 10.0),
     RATE(l3_rate, 10.0),   RATE(memory_rate, 10.0),  RATE(memory_rate_all, 20.0),
-    RATE(launch_ns, 10.0), RATE(wake_ns, 3.0),       {NULL, 0, 0.0},
+    RATE(launch_ns, 10.0), RATE(wake_ns, 5.0),       {NULL, 0, 0.0},
 };
 
 double *husk__rate_of(husk_machine_rates *rates, const husk__rate *rate)

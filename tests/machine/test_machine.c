@@ -356,10 +356,12 @@ START_TEST(times_follow_from_rates)
     const husk_machine machine = read_cpu(16, 4, &caches), alone = read_cpu(16, 1, &caches);
     const husk_machine_rates *rates = &machine.typical;
     ck_assert_double_eq_tol(husk__cycles_ns(rates, 300.0), 300.0 / rates->clock_ghz, 1e-9);
-    ck_assert_double_eq(husk__wake_ns(&machine, rates, 1), 0.0);
-    ck_assert_double_eq(husk__wake_ns(&alone, &alone.typical, 8), 0.0);
-    ck_assert_double_eq(husk__wake_ns(&machine, rates, 4), rates->wake_ns);
-    ck_assert_double_eq(husk__wake_ns(&machine, rates, 8), rates->wake_ns / 2);
+    const double launch = rates->launch_ns, wake = rates->wake_ns;
+    ck_assert_double_eq_tol(husk__launch_time(&machine, rates, 5e4, 1), launch + 5e4, 1e-6);
+    ck_assert_double_eq_tol(husk__launch_time(&alone, &alone.typical, 5e4, 8), launch + 4e5, 1e-6);
+    ck_assert_double_eq_tol(husk__launch_time(&machine, rates, 5e4, 4), launch + 5e4 + wake, 1e-6);
+    ck_assert_double_eq_tol(husk__launch_time(&machine, rates, 5e4, 8), launch + 1e5 + 0.75 * wake, 1e-6);
+    ck_assert_double_eq_tol(husk__launch_time(&machine, rates, 100.0, 8), launch + 800.0, 1e-6); // by one core
     ck_assert_double_eq(husk__read_rate(&machine, rates, 4e6), rates->l2_rate);
     ck_assert_double_eq(husk__read_rate(&machine, rates, 8e6), rates->l3_rate);
     ck_assert_double_eq(husk__read_rate(&machine, rates, 1e9), fmin(rates->memory_rate, rates->memory_rate_all / 4));

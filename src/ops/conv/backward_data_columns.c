@@ -21,7 +21,7 @@ enum { MOST_PIXELS = 1024, GROUPS_PER_UNIT = 4 };
 
 // What the product reaches of a core's multiply-adds; cycles of a patch's row and of its element to copy, of an element
 // to sum up.
-static const double PRODUCT_EFFICIENCY = 0.7, ROW_CYCLES = 8.0, COPY_CYCLES = 0.3, SUM_CYCLES = 1.0;
+static const double PRODUCT_EFFICIENCY = 0.5, ROW_CYCLES = 8.0, COPY_CYCLES = 0.3, SUM_CYCLES = 1.0;
 
 typedef struct state {
     const husk__kernel *kernel;
@@ -100,8 +100,8 @@ static double cost(const husk__candidate *candidate)
     const double bytes = columns * (double)sizeof(float);
     const double place =
         husk__cycles_ns(rates, columns * element) + 2.0 * bytes / husk__read_rate(machine, rates, bytes);
-    return 2.0 * rates->launch_ns + husk__wake_ns(machine, rates, machine->cores) +
-           (fmax(product, weights) + place) / cores;
+    return rates->launch_ns +
+           husk__launch_time(machine, rates, (fmax(product, weights) + place) / cores, machine->cores);
 }
 
 static uint64_t workspace(const husk__candidate *candidate)

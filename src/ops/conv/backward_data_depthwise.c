@@ -13,7 +13,9 @@
 static const husk__configuration MENU[] = {{"strips", "", {0}}};
 
 // Cycles: of a row of dy, for each row of dx that it completes and for each tap; of a plane, of a work-group.
-static const double ROW_CYCLES = 5.0, TAP_CYCLES = 1.3, PLANE_CYCLES = 60.0, GROUP_CYCLES = 6000.0;
+static const double ROW_CYCLES = 4.0, TAP_CYCLES = 0.9, PLANE_CYCLES = 50.0, GROUP_CYCLES = 3000.0;
+// Work that is worth a group of its own.
+static const double LEAST_GROUP_CYCLES = 12000.0;
 enum { GROUPS_PER_UNIT = 4 };
 
 typedef struct state {
@@ -60,7 +62,7 @@ static double predict_cycles(const husk__candidate *candidate)
 static int64_t group_count(const husk__candidate *candidate)
 {
     const husk__conv_problem *problem = candidate->problem;
-    const int64_t worth = (int64_t)(1.0 + predict_cycles(candidate) / (2 * GROUP_CYCLES));
+    const int64_t worth = (int64_t)(1.0 + predict_cycles(candidate) / LEAST_GROUP_CYCLES);
     const int64_t most =
         husk__min_i64(problem->geometry.groups, GROUPS_PER_UNIT * husk__max_i64(1, candidate->traits->compute_units));
     return husk__min_i64(worth, most);
@@ -71,9 +73,8 @@ static double cost(const husk__candidate *candidate)
     const husk_machine *machine = candidate->machine;
     const husk_machine_rates *rates = &machine->rates;
     const int64_t groups = group_count(candidate);
-    const double cores = (double)husk__min_i64(groups, machine->cores);
-    return rates->launch_ns + husk__wake_ns(machine, rates, groups) +
-           husk__cycles_ns(rates, GROUP_CYCLES + predict_cycles(candidate) / cores);
+    const double work = husk__cycles_ns(rates, predict_cycles(candidate) + GROUP_CYCLES * (double)groups);
+    return husk__launch_time(machine, rates, work / (double)groups, groups);
 }
 
 static husk_status prepare(husk_plan *plan, const husk__scope *scope)

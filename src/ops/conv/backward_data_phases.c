@@ -283,7 +283,7 @@ static double cost(const husk__candidate *candidate)
     if (husk__conv_backward_data_products(problem) > problem->geometry.filters)
         sum += (double)s.count * rates->launch_ns +
                husk__cycles_ns(rates, (double)husk__tensor_count(&problem->w) * FLIP_CYCLES / units);
-    return sum;
+    return (double)s.count * rates->launch_ns + sum; // weights of each phase are packed, whatever computes it
 }
 
 static husk_status plan_phase(husk_plan *plan, const husk_conv_params *params, phase *p, const husk__scope *scope)

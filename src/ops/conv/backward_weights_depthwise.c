@@ -145,8 +145,9 @@ static double cost(const husk__candidate *candidate)
     const int64_t width = candidate->traits->vector_width, units = husk__max_i64(1, candidate->traits->compute_units);
     const double rounds = (double)husk__divide_up(unit_count(g, width), units);
     const husk_machine_rates *rates = &candidate->machine->rates;
-    return rates->launch_ns + husk__wake_ns(candidate->machine, rates, unit_count(g, width)) +
-           husk__cycles_ns(rates, GROUP_CYCLES + rounds * unit_cycles(g, (double)width));
+    const double group = GROUP_CYCLES + rounds * unit_cycles(g, (double)width);
+    return husk__launch_time(candidate->machine, rates, husk__cycles_ns(rates, group),
+                             husk__min_i64(units, unit_count(g, width)));
 }
 
 static husk_status prepare(husk_plan *plan, const husk__scope *scope)

@@ -94,10 +94,9 @@ static double cost(const husk__candidate *candidate)
     const int64_t items = work.slices * groups * work.row_items * work.filter_items;
     if (items == 0) // there are no weights
         return 0.0;
-    const double cycles = (double)husk__divide_up(items, machine->cores) *
-                          item_cycles(candidate, rates, &work, work.row_items, work.filter_items);
-    return rates->launch_ns * (work.writes_dw ? 1.0 : 2.0) + husk__wake_ns(machine, rates, items) +
-           husk__cycles_ns(rates, cycles);
+    const double item = item_cycles(candidate, rates, &work, work.row_items, work.filter_items);
+    return husk__launch_time(machine, rates, husk__cycles_ns(rates, item), items) +
+           (work.writes_dw ? 0.0 : rates->launch_ns);
 }
 
 static uint64_t workspace(const husk__candidate *candidate)

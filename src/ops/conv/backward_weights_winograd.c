@@ -173,14 +173,14 @@ static double cost(const husk__candidate *candidate)
     const int64_t items = work.slice_items * work.filter_items * groups;
     if (items == 0)
         return 0.0;
-    double cycles =
-        (double)husk__divide_up(items, machine->cores) *
+    const double item =
         item_cycles(candidate, rates, &work, husk__divide_up(work.slices, work.slice_items), work.filter_items);
-    if (!work.writes_dw) // what the other kernel adds up
-        cycles += (double)(work.slices * groups * work.panels * work.rows * work.width) /
-                  (double)husk__conv_vector_width(candidate) * ADD_CYCLES / machine->cores;
-    return rates->launch_ns * (work.writes_dw ? 1.0 : 2.0) + husk__wake_ns(machine, rates, items) +
-           husk__cycles_ns(rates, cycles);
+    const double time = husk__launch_time(machine, rates, husk__cycles_ns(rates, item), items);
+    if (work.writes_dw)
+        return time;
+    const double sums = (double)(work.slices * groups * work.panels * work.rows * work.width); // which are added up
+    return time + rates->launch_ns +
+           husk__cycles_ns(rates, sums / (double)husk__conv_vector_width(candidate) * ADD_CYCLES / machine->cores);
 }
 
 static int64_t scratch_elements(const husk__conv_geometry *g, const layout *work)

@@ -61,6 +61,11 @@ static bool supports(const husk__candidate *candidate, char reason[HUSK__REASON_
     return !rule;
 }
 
+static int64_t packed_count(const husk__conv_problem *problem)
+{
+    return problem->geometry.groups * problem->geometry.filters * husk__conv_filter_count(problem);
+}
+
 // Work that takes less than twice what waking another core does is done sooner by one.
 static int64_t group_count(const husk__candidate *candidate)
 {
@@ -79,14 +84,9 @@ static double cost(const husk__candidate *candidate)
     const husk_machine *machine = candidate->machine;
     const husk_machine_rates *rates = &machine->rates;
     const int64_t groups = group_count(candidate);
-    const double cores = (double)husk__min_i64(groups, machine->cores);
-    return rates->launch_ns + husk__wake_ns(machine, rates, groups) +
-           husk__cycles_ns(rates, predict_cycles(candidate->problem, candidate->traits->vector_width) / cores);
-}
-
-static int64_t packed_count(const husk__conv_problem *problem)
-{
-    return problem->geometry.groups * problem->geometry.filters * husk__conv_filter_count(problem);
+    const double work = husk__cycles_ns(rates, predict_cycles(candidate->problem, candidate->traits->vector_width));
+    return husk__launch_time(machine, rates, work / (double)groups, groups) +
+           husk__conv_packing_cost(candidate, packed_count(candidate->problem));
 }
 
 static uint64_t workspace(const husk__candidate *candidate)

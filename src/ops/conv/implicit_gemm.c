@@ -12,9 +12,10 @@ static const husk__configuration MENU[] = {
     {"8x12", "-DTILE_M=8 -DTILE_NV=3", {8, 3, 4}},
 };
 
-// Cycles, measured: to copy a vector of a patch, and to start a block's work on a panel.
-static const double COPY_CYCLES = 15.0, COPY_STRIDED_CYCLES = 25.0, COPY_POINTWISE_CYCLES = 3.0, TILE_CYCLES = 120.0,
-                    ITEM_CYCLES = 6000.0;
+// Cycles, measured: to copy a vector of a patch; an element of it where its neighbours in x lie apart; to start a
+// block's work on a panel; to store an element of y whose neighbours lie apart.
+static const double COPY_CYCLES = 15.0, COPY_POINTWISE_CYCLES = 3.0, GATHER_CYCLES = 3.0, TILE_CYCLES = 120.0,
+                    SCATTER_CYCLES = 2.5, ITEM_CYCLES = 6000.0;
 // Weights are packed element by element: slower by this than where vectors are transposed.
 static const double PACKING_SLOWER = 2.5;
 
@@ -40,12 +41,14 @@ static double item_cycles(const husk__candidate *candidate, const husk_machine_r
     const husk__conv_geometry *g = &problem->geometry;
     const husk__conv_tile tile = husk__conv_tile_of(candidate->configuration);
     const double depth = (double)husk__conv_filter_count(problem), vectors = tile.vectors;
-    const bool is_pointwise = depth == (double)g->channels && g->stride[2] == 1;
+    const bool has_neighbours = g->stride[2] == 1 && g->x_strides[4] == 1;
+    const bool is_pointwise = depth == (double)g->channels && has_neighbours;
     const double copy = depth * vectors *
-                        (is_pointwise        ? COPY_POINTWISE_CYCLES
-                         : g->stride[2] == 1 ? COPY_CYCLES
-                                             : COPY_STRIDED_CYCLES);
-    const double product = depth * vectors * tile.rows / rates->fma_per_cycle + TILE_CYCLES;
+                        (is_pointwise     ? COPY_POINTWISE_CYCLES
+                         : has_neighbours ? COPY_CYCLES
+                                          : GATHER_CYCLES * tile.width);
+    const double store = g->y_strides[4] == 1 ? 0.0 : vectors * tile.rows * tile.width * SCATTER_CYCLES;
+    const double product = depth * vectors * tile.rows / rates->fma_per_cycle + TILE_CYCLES + store;
     return ITEM_CYCLES + (double)panels * (copy + (double)filter_panels * product);
 }
 

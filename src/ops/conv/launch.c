@@ -186,8 +186,7 @@ double husk__conv_split_time(const husk__candidate *candidate, const husk__conv_
     const int64_t items = groups * split->column_items * split->filter_items;
     const double item = cycles(candidate, rates, husk__divide_up(columns, split->column_items),
                                husk__divide_up(filter_panels, split->filter_items));
-    return rates->launch_ns + husk__wake_ns(machine, rates, items) +
-           husk__cycles_ns(rates, item * (double)husk__divide_up(items, machine->cores));
+    return husk__launch_time(machine, rates, husk__cycles_ns(rates, item), items);
 }
 
 // ---- weights ----

@@ -92,7 +92,6 @@ static double cost_of(const division *d, const husk__gemm_shape *shape, husk_dty
                       bool b_is_packed, const husk_machine *machine, const husk_machine_rates *rates)
 {
     const int64_t units = machine->cores, groups = d->row_parts * d->column_parts * d->matrix_parts;
-    const int64_t rounds = husk__divide_up(groups, units);
     const int64_t rows = husk__min_i64(d->rows, shape->m), columns = husk__min_i64(d->columns, shape->n);
     const double tiles = (double)(husk__divide_up(rows, 16) * husk__divide_up(columns, 16));
     const double steps = (double)husk__divide_up(shape->k, STEPS), parts = (double)parts_of(product);
@@ -116,8 +115,7 @@ static double cost_of(const division *d, const husk__gemm_shape *shape, husk_dty
     const double all = (double)shape->batch * (double)(shape->m + shape->n) * depth * size;
     const double read =
         (double)d->matrices * (double)(rows + columns) * depth * size / husk__read_rate(machine, rates, all);
-    return rates->launch_ns + before + (compute > read ? compute : read) * (double)rounds +
-           husk__wake_ns(machine, rates, groups);
+    return before + husk__launch_time(machine, rates, compute > read ? compute : read, groups);
 }
 
 static void complete(division *d, const husk__gemm_shape *shape, const husk__candidate *candidate,

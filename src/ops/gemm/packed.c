@@ -172,11 +172,12 @@ static double time_of(const division *d, const husk__gemm_shape *shape, const hu
     const int64_t units = candidate->traits->compute_units;
     const int64_t groups = d->row_parts * d->column_parts * d->matrix_parts * d->splits;
     const double rounds = (double)husk__divide_up(groups, units);
-    double cycles = group_cost(d, shape, candidate, rates, b_is_packed) * rounds * (1.0 + UNEVEN / rounds);
+    const double group = group_cost(d, shape, candidate, rates, b_is_packed) * (1.0 + UNEVEN / rounds);
+    double time = husk__launch_time(candidate->machine, rates, husk__cycles_ns(rates, group), groups);
     if (d->has_parts)
-        cycles += ADD_PART * (double)(shape->batch * shape->m * shape->n * d->splits) / (double)units;
-    return husk__cycles_ns(rates, cycles) + husk__wake_ns(candidate->machine, rates, groups) +
-           rates->launch_ns * (d->has_parts ? 2.0 : 1.0);
+        time += rates->launch_ns + husk__cycles_ns(rates, ADD_PART * (double)(shape->batch * shape->m * shape->n) *
+                                                              (double)d->splits / (double)units);
+    return time;
 }
 
 static void complete(division *d, const husk__gemm_shape *shape, const husk__candidate *candidate, bool b_is_packed)
@@ -450,6 +451,22 @@ static husk_status launch_few(const husk_plan *plan, husk_queue *queue, const hu
                         HUSK__ARG_F32(given->beta), HUSK__GEMM_ACTIVATION_ARGUMENTS(problem));
 }
 
+// Reading the panels, or multiplying them: a vector of them is read for each of the rows' products.
+static double few_cost(const husk__gemm_shape *shape, const husk__candidate *candidate)
+{
+    static const double READ_CYCLES = 1.0, FINISH_CYCLES = 20.0; // of a vector that is read, of one of sums
+    const husk_machine *machine = candidate->machine;
+    const husk_machine_rates *rates = &machine->rates;
+    const double vectors = (double)husk__divide_up(shape->n, width_of(candidate)), rows = (double)shape->m;
+    const double size = (double)husk_dtype_size(((const husk__gemm_problem *)candidate->problem)->dtype);
+    const double bytes = vectors * (double)width_of(candidate) * (double)shape->k * size;
+    const double cycles =
+        vectors * ((double)shape->k * (READ_CYCLES + rows / rates->fma_per_cycle) + rows * FINISH_CYCLES);
+    const int64_t groups = rows * (double)shape->n * (double)shape->k < FEW_WORTH ? 1 : machine->cores;
+    const double work = fmax(husk__cycles_ns(rates, cycles), bytes / husk__read_rate(machine, rates, bytes));
+    return husk__launch_time(machine, rates, work / (double)groups, groups);
+}
+
 uint64_t husk__gemm_panels_workspace(const husk__candidate *candidate)
 {
     const husk__gemm_problem *problem = candidate->problem;
@@ -459,6 +476,20 @@ uint64_t husk__gemm_panels_workspace(const husk__candidate *candidate)
         return 0;
     const division d = divide(&problem->shape, &own, true, 0);
     return part_bytes_of(&d, &problem->shape, problem);
+}
+
+double husk__gemm_panels_cost(const husk__candidate *candidate)
+{
+    const husk__gemm_problem *problem = candidate->problem;
+    const husk__gemm_shape *shape = &problem->shape;
+    husk__candidate own = *candidate;
+    own.configuration = configuration_for(candidate->traits);
+    if (is_nothing(shape))
+        return 0.0;
+    if (is_few(shape))
+        return few_cost(shape, &own);
+    const division d = divide(shape, &own, true, 0);
+    return time_of(&d, shape, &own, &own.machine->rates, true);
 }
 
 husk_status husk__gemm_panels_run(const husk_plan *plan, husk_queue *queue, const husk__gemm_run *given,

@@ -99,6 +99,7 @@ husk_status husk__gemm_panels_pack(const husk_plan *plan, husk_queue *queue, con
                                    const husk__scope *scope);
 /* Multiply by packed weights, for any m, with so many bytes of scratch memory. */
 uint64_t husk__gemm_panels_workspace(const husk__candidate *candidate);
+double husk__gemm_panels_cost(const husk__candidate *candidate);
 husk_status husk__gemm_panels_run(const husk_plan *plan, husk_queue *queue, const husk__gemm_run *run,
                                   const husk__scratch *scratch, const husk__scope *scope);
 

@@ -64,8 +64,7 @@ static double cost_of(const division *d, const husk__products *own, const husk_m
     const double waits = blocks > 1.0 ? (blocks - 1.0) * (ENTER_TILE + WAIT) : 0.0;
     const double cycles = rows * columns * (steps * MULTIPLY + 16.0 * finish + ENTER_TILE + waits) +
                           strips * rows * steps * 16.0 * copy + ENTER_GROUP;
-    return rates->launch_ns + husk__wake_ns(machine, rates, groups) +
-           husk__cycles_ns(rates, cycles * (double)husk__divide_up(groups, machine->cores));
+    return husk__launch_time(machine, rates, husk__cycles_ns(rates, cycles), groups);
 }
 
 static void complete(division *d, const husk__products *own, const husk__candidate *candidate)

@@ -142,8 +142,7 @@ double husk__products_cost(const husk__products *own, const husk__candidate *can
     const double columns =
         (double)husk__min_i64(d.group_panels * tile_columns(candidate), husk__round_up(own->n, 2 * width));
     const double group = rows * columns * ((double)quads_of(own) + 4) / ((double)width * rate);
-    return rates->launch_ns + husk__wake_ns(machine, rates, groups) +
-           husk__cycles_ns(rates, group * (double)husk__divide_up(groups, machine->cores));
+    return husk__launch_time(machine, rates, husk__cycles_ns(rates, group), groups);
 }
 
 // ---- plans ----
