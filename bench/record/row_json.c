@@ -202,6 +202,7 @@ json_t *bench_row_json(const bench_row *row, const bench_peaks *peaks)
     bench_state state = e->state;
     const char *reason = e->reason;
     double executed = json_number_value(json_object_get(e->prepared, "executed_flops"));
+    const double predicted = json_number_value(json_object_get(e->prepared, "predicted_ns"));
     const bool is_cold = row->copies > 1;
     const double working_set = bench_case_bytes(&row->c) * (is_cold ? row->copies : 1);
     bench_plausibility p = {.percent_of_peak = NAN};
@@ -241,6 +242,7 @@ json_t *bench_row_json(const bench_row *row, const bench_peaks *peaks)
     json_object_set_new(object, "bound_by", is_timed ? text(p.bound_by_memory ? "memory" : "arithmetic") : json_null());
     json_object_set_new(object, "is_bandwidth", json_boolean(bench_case_is_bandwidth(&row->c)));
     json_object_set_new(object, "executed_flops", number(executed > 0 ? executed : bench_case_flops(&row->c)));
+    json_object_set_new(object, "predicted_ns", predicted > 0 ? number(predicted) : json_null());
     json_object_set_new(object, "flops", number(bench_case_flops(&row->c)));
     json_object_set_new(object, "bytes", number(bench_case_bytes(&row->c)));
     json_object_set_new(object, "temperature", json_string(is_cold ? "cold" : "hot"));

@@ -13,12 +13,22 @@
 #include "record/results.h"
 #include "record/rival.h"
 
-enum { RESULT = 13, MEDIAN = 10, SPREAD = 7, RATE = 13, PEAK = 7, RIVAL = 9, VARIANT = 17 }; // with their gaps
+enum {
+    RESULT = 13,
+    MEDIAN = 10,
+    SPREAD = 7,
+    RATE = 13,
+    PEAK = 7,
+    RIVAL = 9,
+    VARIANT = 17,
+    PREDICTED = 11
+}; // with their gaps
 
 static int columns_beside(const bench_table *table)
 {
     return RESULT + MEDIAN + (table->with_spread ? SPREAD : 0) + (table->with_rate ? RATE : 0) +
-           (table->with_peak ? PEAK : 0) + RIVAL * (int)table->rival_count + (table->with_variant ? VARIANT : 0);
+           (table->with_peak ? PEAK : 0) + RIVAL * (int)table->rival_count +
+           (table->with_variant ? VARIANT + PREDICTED : 0);
 }
 
 void bench_table_begin(bench_table *table, const bench_suite *suite)
@@ -43,6 +53,8 @@ void bench_table_header(const bench_table *table)
     if (table->with_variant)
         printf("  %-15s", "variant");
     printf("  %-11s  %8s", "result", "median");
+    if (table->with_variant)
+        printf("  %9s", "predicted");
     if (table->with_spread)
         printf("  %-5s", "+-");
     if (table->with_rate)
@@ -86,6 +98,17 @@ static void print_speedup(const json_t *row, const char *rival)
     printf("  %s%7s%s", bench_colour_on(BENCH_FAINT), "none", bench_colour_off());
 }
 
+// What the library expected of the variant, where it has an expectation.
+static void print_predicted(const json_t *row)
+{
+    const double most = 1e15; // more is no prediction: the variant is only taken by name
+    const double predicted = number_of(row, "predicted_ns");
+    char text[32] = "-";
+    if (predicted < most)
+        bench_format_ns(predicted, text, sizeof text);
+    printf("  %9s", text);
+}
+
 static void print_time(const bench_table *table, const json_t *row)
 {
     const json_t *time = json_object_get(row, "time");
@@ -101,6 +124,8 @@ static void print_time(const bench_table *table, const json_t *row)
     else
         snprintf(spread, sizeof spread, "%.1f%%", 50 * (high - low) / median);
     printf("  %8s", text);
+    if (table->with_variant)
+        print_predicted(row);
     if (table->with_spread)
         printf("  %-5s", spread);
     if (table->with_rate)

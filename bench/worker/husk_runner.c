@@ -311,6 +311,7 @@ static void husk_details(void *state, bench_details *details)
         .configuration = plan ? husk_plan_configuration(plan) : NULL,
         .choice = plan ? husk_choice_text(husk_plan_choice(plan)) : NULL,
         .executed_flops = plan ? husk_plan_executed_flops(plan) : 0,
+        .predicted_ns = plan ? husk_plan_predicted_ns(plan) : 0,
         .error_factor = plan ? husk_plan_error_factor(plan) : s->job.error_factor,
         .workspace = plan ? husk_plan_workspace(plan) : 0,
         .build_ns = s->after.build_ns - s->before.build_ns,

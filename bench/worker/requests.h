@@ -4,8 +4,8 @@
  * error, lost) and "reason":
  *     (at the start, unasked)         name, version; of one on an OpenCL device also device; from husk notes, status
  *     forms    case                  forms: names, [] when there is only the runner's own choice
- *     prepare  case slot form        variant, configuration, choice, executed_flops, error_factor, workspace,
- *                                    builds, cache_loads, prepare_ns, first_ns (the first run), cpu_ns;
+ *     prepare  case slot form        variant, configuration, choice, executed_flops, predicted_ns, error_factor,
+ *                                    workspace, builds, cache_loads, prepare_ns, first_ns (the first run), cpu_ns;
  *                                    with run false it does not run; with guards its memory lies between guard bands
  *                                    (the runner `kernel` has no case: worker/kernel_runner.h)
  *     run      slot                  the first run, of one that was prepared without

@@ -48,6 +48,7 @@ typedef struct bench_details {
     const char *configuration; /* or NULL */
     const char *choice; /* who chose them: husk_choice_text; or NULL */
     double executed_flops; /* operations that a run executes; 0: as bench_case_flops */
+    double predicted_ns; /* time of a run, as the library predicts it; 0: it does not */
     double error_factor; /* the algorithm's own bound, as husk_plan_error_factor; 0: the operator's */
     double widening; /* of rnn's gradients by own states: what the bounds are multiplied with; 0: nothing */
     uint64_t workspace; /* bytes of scratch memory, 0 where unknown */

@@ -58,6 +58,7 @@ void bench_worker_put_details(const bench_worker *w, void *state, json_t *reply)
     bench_worker_put_text(reply, "configuration", d.configuration);
     bench_worker_put_text(reply, "choice", d.choice);
     json_object_set_new(reply, "executed_flops", json_real(d.executed_flops));
+    json_object_set_new(reply, "predicted_ns", json_real(d.predicted_ns));
     json_object_set_new(reply, "error_factor", json_real(d.error_factor));
     json_object_set_new(reply, "workspace", json_integer((json_int_t)d.workspace));
     json_object_set_new(reply, "build_ns", json_integer((json_int_t)d.build_ns));

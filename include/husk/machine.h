@@ -18,7 +18,8 @@
  * | unset | as above |
  * | typical | nothing is measured and no file is read: the rates are those of a typical device of its kind |
  *
- * On other devices than CPUs only the advertised numbers are known. Rates that are unknown are 0 there.
+ * Other devices than CPUs are not measured. Their clock is the advertised one; their other rates are those of a typical
+ * CPU, and rank only kernels that were written for CPUs.
  */
 #ifndef HUSK_MACHINE_H
 #define HUSK_MACHINE_H

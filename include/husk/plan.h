@@ -54,6 +54,11 @@ HUSK_API uint64_t husk_plan_workspace(const husk_plan *plan);
  */
 HUSK_API double husk_plan_executed_flops(const husk_plan *plan);
 /**
+ * Nanoseconds that the plan's variant predicts for a run. Predictions are made to compare the variants of one operator;
+ * some are no times yet (docs/tuning.md).
+ */
+HUSK_API double husk_plan_predicted_ns(const husk_plan *plan);
+/**
  * The factor of the variant's derived error bound for each output element:
  *
  *     |error| <= factor * 2^-24 * sum of |products|

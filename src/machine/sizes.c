@@ -101,7 +101,9 @@ void husk__machine_read(const husk_device_traits *traits, const husk__cpu_caches
         machine->typical = typical_rates(cpu, machine->cores);
     } else {
         machine->l2 = traits->global_cache;
-        machine->typical = (husk_machine_rates){.clock_ghz = traits->clock_mhz / 1e3, .launch_ns = 5000.0};
+        machine->typical = typical_rates(&typical_cpus[HUSK_ISA_GENERIC], machine->cores);
+        if (traits->clock_mhz > 0)
+            machine->typical.clock_ghz = traits->clock_mhz / 1e3;
     }
     machine->rates = machine->typical;
 }

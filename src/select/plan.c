@@ -56,6 +56,11 @@ double husk_plan_executed_flops(const husk_plan *plan)
     return plan ? plan->flops : 0.0;
 }
 
+double husk_plan_predicted_ns(const husk_plan *plan)
+{
+    return plan ? plan->predicted_ns : 0.0;
+}
+
 double husk_plan_error_factor(const husk_plan *plan)
 {
     return plan ? plan->error_factor : 0.0;

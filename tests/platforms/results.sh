@@ -18,7 +18,8 @@ kinds() {
         /oclgrind/races | /oclgrind/memory) kind=result ;;
         */bench/ragged | */bench/verify | */bench/verify_linear | */bench/planted_writes) kind=result ;;
         # What drivers, compilers and tools say or do besides.
-        */runtime/* | */bench/* | */weather | */planted | /silence | /long/silence | /oclgrind/kernels) kind=other ;;
+        */runtime/* | */machine/* | */bench/* | */weather | */planted | /silence | /long/silence) kind=other ;;
+        /oclgrind/kernels) kind=other ;;
         /assembly/* | /offline/* | /fuzz/* | /replay/* | /long/compare | /long/default_run | /long/report) kind=other ;;
         # The house, its builds and its own tools.
         /structure/* | /consumer/* | /builds/* | /mutation/* | /kernels/* | /platforms/*) kind=other ;;

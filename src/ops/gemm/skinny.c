@@ -99,7 +99,8 @@ static double cost(const husk__candidate *candidate)
         return husk__gemm_panels_cost(candidate);
     if (!orient(problem, &shape, &state))
         return 0.0;
-    const double bytes = (double)husk_dtype_size(problem->dtype) * (double)(shape.batch * shape.m * shape.k);
+    const double bytes =
+        (double)husk_dtype_size(problem->dtype) * (double)shape.batch * (double)shape.m * (double)shape.k;
     const double multiply = husk__cycles_ns(rates, cycles_of(&shape, state.kind, machine->vector_width));
     const int64_t groups = shape.batch * husk__max_i64(1, group_count(&shape, candidate->traits, state.kind) /
                                                               husk__max_i64(1, shape.batch));
