@@ -26,7 +26,7 @@
  * ## References
  *
  * `husk_verify_<op>()` takes the arguments of `husk_<op>()` in their order, without the queue and with host arrays in
- * place of tensors. It means the same by them: husk/ops/<op>.h has formulas, shapes, special values and sources. Then
+ * place of tensors. It means the same by them: `husk/ops/<op>.h` has formulas, shapes, special values and sources. Then
  * follow
  *
  * - `expected`: receives the results, in double, one for each element of the output in row-major order, whatever the
@@ -43,9 +43,9 @@
  * - References are plain loops in double. They are slow, and take the time of every element.
  *
  * @par Bounds
- * They are those that husk/ops/<op>.h promises of the operator in f32, or in f64 if the output is f64: sums of n terms
- * in any order err by at most (4 + 2 sqrt n) u times the sum of the absolute terms. (Higham, Mary: A New Approach to
- * Probabilistic Rounding Error Analysis, SIAM J. Sci. Comput. 41(5), 2019.) Functions have what the OpenCL C
+ * They are those that `husk/ops/<op>.h` promises of the operator in f32, or in f64 if the output is f64: sums of n
+ * terms in any order err by at most (4 + 2 sqrt n) u times the sum of the absolute terms. (Higham, Mary: A New Approach
+ * to Probabilistic Rounding Error Analysis, SIAM J. Sci. Comput. 41(5), 2019.) Functions have what the OpenCL C
  * specification allows, and denormals may be flushed to zero. Code that computes otherwise, as with sums in f16 or
  * native_exp, needs a wider bound: pass a ::husk_verify_tolerance as well. What rounding to f16 or bf16 costs when a
  * result is stored is not in the bounds; husk_verify_compare() adds it.
