@@ -15,7 +15,6 @@
 #include "os/file_lock.h"
 #include "runtime/begin.h"
 #include "runtime/context.h"
-#include "runtime/fork.h"
 
 typedef struct context_machine {
     pthread_mutex_t lock; // one measuring at a time
