@@ -214,7 +214,7 @@ static double plane_cost(const husk__pool_problem *own, const husk_device_traits
 static double cost_planes(const husk__candidate *candidate)
 {
     const husk__pool_problem *own = &((const problem *)candidate->problem)->pool;
-    return (double)(own->batch * own->channels) * plane_cost(own, candidate->traits);
+    return husk__pool_time(candidate, own->batch * own->channels, plane_cost(own, candidate->traits));
 }
 
 // As many rows as a band holds, but fewer where there would be fewer bands than work-groups.
@@ -372,7 +372,8 @@ static int64_t channels_units(const husk__pool_problem *own, const husk_device_t
 static double cost_channels(const husk__candidate *candidate)
 {
     const husk__pool_problem *own = &((const problem *)candidate->problem)->pool;
-    return (double)channels_units(own, candidate->traits) * channels_unit_cost(own, candidate->traits);
+    return husk__pool_time(candidate, channels_units(own, candidate->traits),
+                           channels_unit_cost(own, candidate->traits));
 }
 
 static husk_status prepare_channels(husk_plan *plan, const husk__scope *scope)

@@ -74,4 +74,7 @@ husk__arg *husk__pool_write_indices(const husk__pool_problem *own, const husk_te
 
 extern const husk__variant husk__pool_planes, husk__pool_channels, husk__pool_window, husk__pool_direct;
 
+/* Nanoseconds of a CPU variant of pooling or of its gradient, by what a unit's operations are counted to be. */
+double husk__pool_time(const husk__candidate *candidate, int64_t units, double unit_operations);
+
 #endif

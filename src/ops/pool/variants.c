@@ -156,7 +156,8 @@ static double planes_row_cost(const problem *own, const husk_device_traits *trai
 static double cost_planes(const husk__candidate *candidate)
 {
     const problem *own = candidate->problem;
-    return (double)(husk__pool_outputs(own) / own->out[POOL_W]) * planes_row_cost(own, candidate->traits);
+    return husk__pool_time(candidate, husk__pool_outputs(own) / own->out[POOL_W],
+                           planes_row_cost(own, candidate->traits));
 }
 
 static husk_status prepare_planes(husk_plan *plan, const husk__scope *scope)
@@ -218,7 +219,8 @@ static int64_t channels_units(const problem *own, const husk_device_traits *trai
 static double cost_channels(const husk__candidate *candidate)
 {
     const problem *own = candidate->problem;
-    return (double)channels_units(own, candidate->traits) * channels_unit_cost(own, candidate->traits);
+    return husk__pool_time(candidate, channels_units(own, candidate->traits),
+                           channels_unit_cost(own, candidate->traits));
 }
 
 static husk_status prepare_channels(husk_plan *plan, const husk__scope *scope)
@@ -265,7 +267,8 @@ static double window_unit_cost(const problem *own, const husk_device_traits *tra
 
 static double cost_window(const husk__candidate *candidate)
 {
-    return (double)husk__pool_outputs(candidate->problem) * window_unit_cost(candidate->problem, candidate->traits);
+    return husk__pool_time(candidate, husk__pool_outputs(candidate->problem),
+                           window_unit_cost(candidate->problem, candidate->traits));
 }
 
 static husk_status prepare_window(husk_plan *plan, const husk__scope *scope)
