@@ -25,11 +25,12 @@ static void print_caches(const json_t *machine)
     bench_format_bytes(number_of(machine, "l1"), l1, sizeof l1);
     bench_format_bytes(number_of(machine, "l2"), l2, sizeof l2);
     bench_format_bytes(number_of(machine, "l3"), l3, sizeof l3);
-    bench_print(INDENT, "     machine      %s: %.0f registers of %.0f floats; a core has L1 %s, L2 %s; L3 %s%s%.0f%s\n",
+    char last[80] = "no L3";
+    if (number_of(machine, "l3") > 0)
+        snprintf(last, sizeof last, "L3 %s, shared by %.0f", l3, number_of(machine, "l3_cores"));
+    bench_print(INDENT, "     machine      %s: %.0f registers of %.0f floats; a core has L1 %s, L2 %s; %s\n",
                 json_string_value(json_object_get(machine, "isa")), number_of(machine, "registers"),
-                number_of(machine, "vector_width"), l1, l2, number_of(machine, "l3") > 0 ? l3 : "none",
-                number_of(machine, "l3") > 0 ? ", shared by " : ", ", number_of(machine, "l3_cores"),
-                number_of(machine, "l3_cores") == 1 ? " core" : " cores");
+                number_of(machine, "vector_width"), l1, l2, last);
 }
 
 void bench_print_machine(const json_t *machine)

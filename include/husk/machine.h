@@ -9,7 +9,7 @@
  * - Rates (clock, bandwidths, launch times) are measured. They only predict which variant of an operator is the
  *   fastest.
  *
- * A CPU device is measured when the first variant is chosen on it, in about 50 ms. The numbers are kept in a file for
+ * A CPU device is measured when the first variant is chosen on it, in about 0.1 s. The numbers are kept in a file for
  * this device and driver: $XDG_DATA_HOME/husk/machine, or ~/.local/share/husk/machine. Without such a folder they live
  * as long as the context. `clbench calibrate` measures anew.
  *

@@ -2,7 +2,7 @@
 #include "machine/file.h"
 
 #include <errno.h>
-#include <math.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,11 +49,13 @@ bool husk__machine_path(const husk_device_traits *traits, husk__text *path)
     return false;
 }
 
-void husk__machine_write(const char *header, husk_machine_rates rates, husk__text *text)
+// Millionths, by whole numbers: what printf and strtod take for a point is the program's locale's.
+static const uint64_t ONE = 1000000;
+
+static void write_number(const char *name, double value, husk__text *text)
 {
-    husk__text_format(text, "%s%s", SCHEMA, header);
-    for (const husk__rate *rate = husk__machine_rate_names; rate->name; ++rate)
-        husk__text_format(text, "%s %.4g\n", rate->name, *husk__rate_of(&rates, rate));
+    const uint64_t millionths = (uint64_t)(value * (double)ONE + 0.5);
+    husk__text_format(text, "%s %" PRIu64 ".%06" PRIu64 "\n", name, millionths / ONE, millionths % ONE);
 }
 
 static bool skip(const char **at, const char *wanted)
@@ -65,6 +67,36 @@ static bool skip(const char **at, const char *wanted)
     return true;
 }
 
+static bool read_digits(const char **at, uint64_t *number)
+{
+    enum { MOST_DIGITS = 9 };
+    const size_t digits = strspn(*at, "0123456789");
+    *number = 0;
+    for (size_t i = 0; i < digits && i < MOST_DIGITS; ++i)
+        *number = 10 * *number + (uint64_t)((*at)[i] - '0');
+    *at += digits;
+    return digits > 0 && digits <= MOST_DIGITS;
+}
+
+static bool read_number(const char **at, double *value)
+{
+    uint64_t whole, millionths;
+    if (!read_digits(at, &whole) || !skip(at, "."))
+        return false;
+    const char *point = *at;
+    if (!read_digits(at, &millionths) || *at - point != 6 || !skip(at, "\n"))
+        return false;
+    *value = (double)whole + (double)millionths / (double)ONE;
+    return true;
+}
+
+void husk__machine_write(const char *header, husk_machine_rates rates, husk__text *text)
+{
+    husk__text_format(text, "%s%s", SCHEMA, header);
+    for (const husk__rate *rate = husk__machine_rate_names; rate->name; ++rate)
+        write_number(rate->name, *husk__rate_of(&rates, rate), text);
+}
+
 bool husk__machine_parse(const char *text, const char *header, husk_machine_rates *rates)
 {
     husk_machine_rates found = {0};
@@ -72,14 +104,8 @@ bool husk__machine_parse(const char *text, const char *header, husk_machine_rate
     if (!skip(&at, SCHEMA) || !skip(&at, header))
         return false;
     for (const husk__rate *rate = husk__machine_rate_names; rate->name; ++rate) {
-        char *end;
-        if (!skip(&at, rate->name) || !skip(&at, " "))
+        if (!skip(&at, rate->name) || !skip(&at, " ") || !read_number(&at, husk__rate_of(&found, rate)))
             return false;
-        const double value = strtod(at, &end);
-        if (end == at || *end != '\n' || !isfinite(value))
-            return false;
-        *husk__rate_of(&found, rate) = value;
-        at = end + 1;
     }
     if (*at)
         return false;

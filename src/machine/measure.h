@@ -10,7 +10,7 @@
 #include "base/error.h"
 
 /*
- * Measure in a context of its own, whose memory and statistics are nobody else's, in about 50 ms and what the driver
+ * Measure in a context of its own, whose memory and statistics are nobody else's, in about 0.1 s and what the driver
  * compiles. *rates is unchanged where that fails. Rates beyond what is plausible are taken for the nearest that is.
  */
 husk_status husk__machine_measure(const husk_device *device, const husk_machine *machine, husk_machine_rates *rates,

@@ -2,12 +2,14 @@
 #include "select/tuning_key.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/hash.h"
 #include "os/cpu_model.h"
-#include "os/environment.h"
+#include "os/private.h"
 #include "runtime/kernel_source.h"
 
 // ---- the device ----
@@ -33,16 +35,17 @@ static void append_file_name(char *path, size_t size, const char *device)
     snprintf(path + used, size - used, ".json");
 }
 
-static void write_path(husk_tuning_key *key)
+// False for want of memory.
+static bool write_path(husk_tuning_key *key)
 {
-    const char *base = husk__environment("XDG_DATA_HOME");
-    key->path[0] = 0;
-    if (base && base[0] == '/')
-        snprintf(key->path, sizeof key->path - 300, "%s/husk/tuning/", base);
-    else if ((base = husk__environment("HOME")))
-        snprintf(key->path, sizeof key->path - 300, "%s/.local/share/husk/tuning/", base);
-    if (key->path[0])
-        append_file_name(key->path, sizeof key->path, key->device);
+    errno = 0;
+    char *folder = husk__user_data_path("tuning");
+    if (!folder)
+        return errno != ENOMEM;
+    snprintf(key->path, sizeof key->path - 300, "%s/", folder);
+    append_file_name(key->path, sizeof key->path, key->device);
+    free(folder);
+    return true;
 }
 
 bool husk__tuning_key_device(const husk_device_traits *traits, husk_tuning_key *key)
@@ -61,8 +64,7 @@ bool husk__tuning_key_device(const husk_device_traits *traits, husk_tuning_key *
         snprintf(key->family, sizeof key->family, "%.100s %.100s of %u units", traits->vendor, traits->name,
                  (unsigned)traits->compute_units);
     }
-    write_path(key);
-    return good;
+    return write_path(key) && good;
 }
 
 // ---- the problem ----

@@ -687,6 +687,25 @@ START_TEST(a_damaged_file_gives_way)
 }
 END_TEST
 
+// Every candidate with its two times, a table at the end, and nothing kept.
+START_TEST(predictions_stand_beside_measurements)
+{
+    expect("tune --predictions 'softmax outer=64 axis=64'", 0, "chosen rows:1");
+    ck_assert_ptr_nonnull(strstr(output, "of the best"));
+    ck_assert_ptr_nonnull(strstr(output, "within 10%"));
+    expect("tune --predictions --kernels nothing.txt", 2, "predictions");
+    expect("tune --show", 0, "nothing yet");
+}
+END_TEST
+
+// In the tests' own data folder.
+START_TEST(calibrating_measures)
+{
+    expect("calibrate", 0, "measured: ");
+    expect("calibrate --json", 0, "\"wake_ns\"");
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("tune");
@@ -715,6 +734,8 @@ int main(void)
     tcase_add_test(tests, the_budget_is_kept);
     tcase_add_test(tests, an_interruption_keeps_what_was_found);
     tcase_add_test(tests, a_damaged_file_gives_way);
+    tcase_add_test(tests, predictions_stand_beside_measurements);
+    tcase_add_test(tests, calibrating_measures);
     suite_add_tcase(suite, tests);
     return test_main(suite);
 }
