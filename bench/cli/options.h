@@ -88,6 +88,7 @@ typedef struct bench_options {
     bool compile, startup, no_startup, cold;
     int64_t rounds; /* BENCH_ROUNDS_UNSAID: as many as the suite usually has */
     int64_t warmup, seed;
+    double quick_seconds; /* of each row with --quick; 0: as it says */
     double max_time, budget; /* seconds; budget 0: the command's own, negative: none */
     double heat;             /* doctor: the same */
     double compile_time;     /* seconds for what may compile: max_time, where that was given */

@@ -206,7 +206,7 @@ static void check(bench_entrant *e, const bench_measure_options *options)
 // share: seconds this entrant has in all; 0: no limit.
 static void warm(bench_entrant *e, const bench_measure_options *options, double share)
 {
-    double wanted = options->rule.quick ? 0.03 : 0.2, limit = options->rule.quick ? 0.1 : 2;
+    double wanted = options->rule.quick ? 0.03 : 0.2, limit = options->rule.quick ? options->rule.min_seconds : 2;
     if (share > 0 && limit > 0.25 * share)
         limit = 0.25 * share;
     if (wanted > limit)

@@ -55,9 +55,10 @@ static bench_measure_options measure_options(const bench_run *r, size_t rows_lef
         .seed = (uint64_t)r->options->seed * 1000003u + rows_left,
         .verify = round == 0,
     };
+    const double quick = r->options->quick_seconds > 0 ? r->options->quick_seconds : 0.1;
     if (r->options->quick)
         options.rule = (bench_stop_rule){
-            .min_samples = 3, .min_seconds = 0.1, .half_width = 0.01, .max_seconds = 1, .quick = true};
+            .min_samples = 3, .min_seconds = quick, .half_width = 0.01, .max_seconds = 1, .quick = true};
     if (r->budget > 0) {
         double beside = r->compiling < r->budget ? r->compiling : r->budget;
         double left = r->budget + beside - bench_run_elapsed(r);

@@ -12,6 +12,8 @@
 #define SENTINEL_NS   10e6
 #define MEMORY_SENTINEL_NS 3e6
 #define MAX_COPY_NS   500e6
+#define MOVE_NS       4e6
+#define QUICK_MOVE_NS 1e6
 
 static bool set_fma(bench_meter *m, cl_int rounds, char reason[BENCH_REASON_TEXT])
 {
@@ -136,7 +138,7 @@ static bool measure_move(bench_meter *m, int kind, bool quick, size_t bytes, dou
     for (; rounds < 1 << 24; rounds *= 2) {
         if (!time_move(m, kind, bytes, rounds, &ns, &moved, reason))
             return false;
-        if (ns > 4e6)
+        if (ns > (quick ? QUICK_MOVE_NS : MOVE_NS))
             break;
     }
     for (int i = 0; i < (quick ? 3 : 6); i++) {

@@ -14,7 +14,7 @@ kinds() {
         case "/$name" in
         # Operators and gradients, the choice of variants, training, clbench verify; the reference.
         */ops/* | */select/* | */train/* | */verify/* | */ref/* | */dist/* | */examples/*) kind=result ;;
-        /configurations/* | /soak/* | /fuzz/random_calls | /kernels | /same_bits) kind=result ;;
+        /configurations/* | /soak/* | /fuzz/random_calls | /long/kernels | /same_bits) kind=result ;;
         /oclgrind/races | /oclgrind/memory) kind=result ;;
         */bench/ragged | */bench/verify | */bench/verify_linear | */bench/planted_writes) kind=result ;;
         # What drivers, compilers and tools say or do besides.
@@ -22,7 +22,8 @@ kinds() {
         /oclgrind/kernels) kind=other ;;
         /assembly/* | /offline/* | /fuzz/* | /replay/* | /long/compare | /long/default_run | /long/report) kind=other ;;
         # The house, its builds and its own tools.
-        /structure/* | /consumer/* | /builds/* | /mutation/* | /kernels/* | /platforms/*) kind=other ;;
+        /structure/* | /long/structure/* | /consumer/* | /builds/* | /mutation/* | /long/mutation/*) kind=other ;;
+        /kernels/* | /platforms/*) kind=other ;;
         */training_arguments | */limits | */lessons/*) kind=other ;;
         *) kind=unlisted ;;
         esac

@@ -5,12 +5,12 @@
 # Programs for a CPU with vectors of 8 floats are built from source, as a user's first call does it, and the platform
 # has to be silent: every log empty, and nothing on stderr, where PoCL counts a compiler's warnings. PoCL compiles
 # them for a CPU with AVX2 and without AVX-512, where this one has more; other platforms for their own CPU. The default
-# tier builds every 20th program, the tier long all. On a device that is no CPU: 77.
+# tier builds every 60th program, the tier long all. On a device that is no CPU: 77.
 set -eu
 list=$1 build=$2
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-every=20
+every=60
 [ "${HUSK_TEST_TIER:-default}" != long ] || every=1
 mkdir "$work/cache"
 HUSK_TEST_BUILDS="" LD_PRELOAD="" "$list" "$work" cpu8
