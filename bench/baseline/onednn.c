@@ -207,7 +207,8 @@ static void free_operands(onednn_operands *o)
 
 static onednn_program *build(const state *s, const onednn_way *way, int copy)
 {
-    onednn_program *program = onednn_program_create(s->session, way->name);
+    const dnnl_data_type_t type = s->c.dtype == HUSK_BF16 ? dnnl_bf16 : dnnl_f32;
+    onednn_program *program = onednn_program_create(s->session, way->name, type);
     if (!program)
         return NULL;
     way->build(program, &s->c, &s->operands[copy], way->flags);
@@ -314,10 +315,11 @@ static void release(void *opaque)
 static bool supports(const bench_case *c, const onednn_op *op, char reason[BENCH_REASON_TEXT])
 {
     const bool has_direction = c->dir == BENCH_FWD || (op && op->has_backward);
-    const char *lack = !op                    ? "oneDNN has no such operator"
-                       : !has_direction       ? "only forward is compared"
-                       : c->dtype != HUSK_F32 ? "only f32 is compared"
-                                              : NULL;
+    const bool has_dtype = c->dtype == HUSK_F32 || (c->dtype == HUSK_BF16 && op && op->has_bf16 && c->dir == BENCH_FWD);
+    const char *lack = !op              ? "oneDNN has no such operator"
+                       : !has_direction ? "only forward is compared"
+                       : !has_dtype     ? "this dtype is not compared"
+                                        : NULL;
     if (lack)
         snprintf(reason, BENCH_REASON_TEXT, "%s", lack);
     return !lack && op->supports(c, reason);

@@ -139,4 +139,4 @@ static const onednn_way ways[] = {
 };
 
 extern const onednn_op onednn_op_conv;
-const onednn_op onednn_op_conv = {.ways = ways, .has_backward = true, .supports = supports};
+const onednn_op onednn_op_conv = {.ways = ways, .has_backward = true, .has_bf16 = true, .supports = supports};

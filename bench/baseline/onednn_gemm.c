@@ -39,7 +39,7 @@ static bool sgemm_applies(const bench_case *c, unsigned flags)
 {
     (void)flags;
     return c->dir == BENCH_FWD && c->as.gemm.bias == BENCH_BIAS_NONE && c->act == HUSK_ACT_NONE &&
-           c->precision == HUSK_PRECISION_HIGHEST;
+           c->dtype == HUSK_F32 && c->precision == HUSK_PRECISION_HIGHEST;
 }
 
 static void build_sgemm(onednn_program *program, const bench_case *c, const onednn_operands *operands, unsigned flags)
@@ -203,4 +203,4 @@ static const onednn_way ways[] = {
 };
 
 extern const onednn_op onednn_op_gemm;
-const onednn_op onednn_op_gemm = {.ways = ways, .has_backward = true, .supports = supports};
+const onednn_op onednn_op_gemm = {.ways = ways, .has_backward = true, .has_bf16 = true, .supports = supports};

@@ -38,6 +38,7 @@ typedef struct onednn_way {
 typedef struct onednn_op {
     const onednn_way *ways;
     bool has_backward; /* the operator's gradients as well as fwd: build asks */
+    bool has_bf16;     /* the operator's fwd of bf16 as well as of f32 */
     bool reference_is_fast; /* what oneDNN calls ref for this operator multiplies with its GEMM all the same */
     /* False: reason says what oneDNN lacks. */
     bool (*supports)(const bench_case *c, char reason[BENCH_REASON_TEXT]);

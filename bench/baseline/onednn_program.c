@@ -6,12 +6,13 @@
 #include <stdio.h>
 #include <string.h>
 
-onednn_program *onednn_program_create(const onednn_session *session, const char *name)
+onednn_program *onednn_program_create(const onednn_session *session, const char *name, dnnl_data_type_t type)
 {
     onednn_program *program = calloc(1, sizeof *program);
     if (!program)
         return NULL;
     program->session = session;
+    program->type = type;
     snprintf(program->name, sizeof program->name, "%s", name);
     return program;
 }
@@ -136,7 +137,7 @@ const onednn_md *onednn_program_md_of(onednn_program *program, dnnl_data_type_t 
 
 const onednn_md *onednn_program_md(onednn_program *program, int rank, const int64_t *dims, const int64_t *strides)
 {
-    return onednn_program_md_of(program, dnnl_f32, rank, dims, strides);
+    return onednn_program_md_of(program, program->type, rank, dims, strides);
 }
 
 const onednn_md *onednn_program_md_packed(onednn_program *program, int rank, const int64_t *dims)
@@ -163,7 +164,7 @@ const onednn_md *onednn_program_md_tagged_of(onednn_program *program, dnnl_data_
 
 const onednn_md *onednn_program_md_tagged(onednn_program *program, int rank, const int64_t *dims, dnnl_format_tag_t tag)
 {
-    return onednn_program_md_tagged_of(program, dnnl_f32, rank, dims, tag);
+    return onednn_program_md_tagged_of(program, program->type, rank, dims, tag);
 }
 
 const onednn_md *onednn_program_md_any(onednn_program *program, int rank, const int64_t *dims)

@@ -39,6 +39,7 @@ typedef struct onednn_owned {
 
 typedef struct onednn_program {
     const onednn_session *session;
+    dnnl_data_type_t type;               /* of the case: of descriptors of which nothing else is said */
     dnnl_status_t status;
     const char *failed;                  /* what failed */
     char name[160];                      /* "convolution, own layouts (jit:avx512_core)" */
@@ -50,7 +51,7 @@ typedef struct onednn_program {
     size_t owned_count, owned_capacity;
 } onednn_program;
 
-onednn_program *onednn_program_create(const onednn_session *session, const char *name);
+onednn_program *onednn_program_create(const onednn_session *session, const char *name, dnnl_data_type_t type);
 void onednn_program_destroy(onednn_program *program);
 bool onednn_program_ok(const onednn_program *program);
 /* Record a failure, unless there was one. */
@@ -60,7 +61,7 @@ void onednn_program_own(onednn_program *program, void *object, void (*destroy)(v
 /* Execute the steps of a stage. */
 dnnl_status_t onednn_program_execute(const onednn_program *program, onednn_stage stage);
 
-/* Descriptors, of f32 where nothing else is said; they belong to the program. */
+/* Descriptors, of the case's type where nothing else is said; they belong to the program. */
 const onednn_md *onednn_program_md(onednn_program *program, int rank, const int64_t *dims, const int64_t *strides);
 const onednn_md *onednn_program_md_packed(onednn_program *program, int rank, const int64_t *dims);
 const onednn_md *onednn_program_md_tagged(onednn_program *program, int rank, const int64_t *dims,
