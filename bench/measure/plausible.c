@@ -55,7 +55,7 @@ unsigned bench_wanted_arithmetic(const bench_case *c)
 
 bool bench_is_on_engine(const char *variant)
 {
-    return variant && (!strcmp(variant, "matrix") || !strcmp(variant, "amx"));
+    return variant && (!strcmp(variant, "matrix") || !strcmp(variant, "cpu_matrix"));
 }
 
 // How many products of bf16 an engine makes of one in f32 (docs/engines.md); 0: it multiplies something else, whose
@@ -75,7 +75,7 @@ static double engine_peak(husk_dtype dtype, husk_precision precision, const char
     for (int i = 0; i < peaks->engine_count; i++) {
         const char *name = peaks->engines[i].name;
         const double products = dtype == HUSK_F32 ? products_of_f32(precision, name) : 1;
-        const bool is_its = (strstr(name, "amx") != NULL) == !strcmp(variant, "amx");
+        const bool is_its = bench_engine_is_of_cpus(name) == !strcmp(variant, "cpu_matrix");
         if (is_its && products > 0 && !strcmp(peaks->engines[i].dtype, multiplied))
             return peaks->engines[i].gflops / products;
     }

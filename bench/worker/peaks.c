@@ -2,6 +2,7 @@
 #include "worker/peaks.h"
 
 #include <stdio.h>
+#include <string.h>
 
 const char *bench_arithmetic_name(bench_arithmetic arithmetic)
 {
@@ -19,6 +20,11 @@ const char *bench_transfer_name(bench_transfer transfer)
 static void put(json_t *object, const char *key, double value)
 {
     json_object_set_new(object, key, value > 0 ? json_real(value) : json_null());
+}
+
+bool bench_engine_is_of_cpus(const char *name)
+{
+    return strstr(name, "amx") || strstr(name, "avx512");
 }
 
 json_t *bench_peaks_json(const bench_peaks *peaks)

@@ -8,6 +8,8 @@
 #ifndef BENCH_WORKER_PEAKS_H
 #define BENCH_WORKER_PEAKS_H
 
+#include <stdbool.h>
+
 #include <jansson.h>
 
 #define BENCH_COPY_SIZES   7
@@ -48,6 +50,8 @@ typedef struct bench_peaks {
 /* "f64", "f16", "i8"; "to_device" and so on: names in the JSON document. */
 const char *bench_arithmetic_name(bench_arithmetic arithmetic);
 const char *bench_transfer_name(bench_transfer transfer);
+/* Whether an engine is one of CPUs, which the variants named amx take. */
+bool bench_engine_is_of_cpus(const char *name);
 /* The reply to "peaks", and what it says. */
 json_t *bench_peaks_json(const bench_peaks *peaks);
 void bench_read_peaks(const json_t *json, bench_peaks *peaks);

@@ -196,7 +196,7 @@ static double time_engine(const bench_husk_session *session, const char *variant
     const bench_prepare_options options = {.form = variant};
     if (strcmp(dtype, "i8") == 0)
         snprintf(line, sizeof line, "quantized_gemm m=%d n=%d k=%d c=i32 %s", edge, edge, edge,
-                 strcmp(variant, "amx") == 0 ? "packed=1" : "tb=1");
+                 strcmp(variant, "cpu_matrix") == 0 ? "packed=1" : "tb=1");
     else
         snprintf(line, sizeof line, "gemm m=%d n=%d k=%d dtype=%s", edge, edge, edge, dtype);
     if (!bench_case_parse(line, &c, reason) || !bench_data_make(&c, &data, reason))
@@ -218,7 +218,7 @@ static double time_engine(const bench_husk_session *session, const char *variant
 // A square that fills what the engine is part of; nobody waits for the ones that tests compute in its place.
 static int edge_for(const char *engine)
 {
-    return !strncmp(engine, "soft", 4) ? 128 : strstr(engine, "amx") ? 2048 : 4096;
+    return !strncmp(engine, "soft", 4) ? 128 : bench_engine_is_of_cpus(engine) ? 2048 : 4096;
 }
 
 static void measure_engine(const bench_husk_session *session, const char *engine, const char *text, bench_peaks *peaks)
@@ -227,7 +227,8 @@ static void measure_engine(const bench_husk_session *session, const char *engine
     for (size_t d = 0; d < sizeof dtypes / sizeof *dtypes && peaks->engine_count < BENCH_ENGINE_PEAKS; d++) {
         double gflops = 0;
         if (strstr(text, dtypes[d]))
-            gflops = time_engine(session, strstr(engine, "amx") ? "amx" : "matrix", dtypes[d], edge_for(engine));
+            gflops = time_engine(session, bench_engine_is_of_cpus(engine) ? "cpu_matrix" : "matrix", dtypes[d],
+                                 edge_for(engine));
         if (gflops <= 0)
             continue;
         const int at = peaks->engine_count++;
@@ -250,7 +251,7 @@ void bench_meter_engines(bench_meter *m, bench_peaks *peaks)
     const bool is_open = bench_runner_husk.open(&options, &opened, reason) == BENCH_OK;
     const bench_husk_session *session = opened;
     for (size_t i = 0; is_open && husk_engine_name(i); i++) {
-        bool *done = &is_measured[strstr(husk_engine_name(i), "amx") != NULL];
+        bool *done = &is_measured[bench_engine_is_of_cpus(husk_engine_name(i))];
         if (*done || husk_context_engine(session->context, i, text, sizeof text) != HUSK_ENGINE_READY)
             continue;
         *done = true;

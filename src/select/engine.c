@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "os/amx.h"
+#include "os/avx512.h"
 #include "os/environment.h"
 #include "runtime/pocl.h"
 
@@ -20,7 +21,8 @@ enum {
     NV_MMA = HALVES | TF32_PARTS | BYTES,
     MFMA = HALVES | BIT(F32) | BF16_PARTS | BIT(I8),
     WMMA = HALVES | BF16_PARTS | BYTES,
-    DPAS = WMMA
+    DPAS = WMMA,
+    AMX = BIT(BF16) | BF16_PARTS | BYTES
 };
 
 static bool is_gpu(const husk_device_traits *traits)
@@ -60,10 +62,20 @@ static bool claims_dpas(const husk_device_traits *traits)
 }
 
 // PoCL compiles for the CPU that this process runs on, by a compiler whose assembler knows the instructions.
+static bool is_assembled(const husk_device_traits *traits)
+{
+    return traits->device_class == HUSK_DEVICE_CPU && husk__is_pocl(traits) && !husk__breaks_on_assembly(traits);
+}
+
 static bool claims_amx(const husk_device_traits *traits)
 {
-    return traits->device_class == HUSK_DEVICE_CPU && husk__is_pocl(traits) && !husk__breaks_on_assembly(traits) &&
-           husk__cpu_has_amx();
+    return is_assembled(traits) && husk__cpu_has_amx();
+}
+
+// And that uses vectors of 512 bits.
+static bool claims_avx512_bf16(const husk_device_traits *traits)
+{
+    return is_assembled(traits) && traits->vector_width == 16 && husk__cpu_has_avx512_bf16();
 }
 
 static bool claims_all(const husk_device_traits *traits)
@@ -78,10 +90,10 @@ static bool claims_all(const husk_device_traits *traits)
 #define SOFT(engine, what, flags, items, ...) \
     {.name = engine, .claims = claims_all, .products = what, .options = flags " -DENGINE_SOFT", .lanes = items, \
      .is_soft = true, .share = __VA_ARGS__}
-// name, devices; one work-item multiplies 32 rows by 32 columns
-#define TILES(engine, who, ...) \
-    {.name = engine, .kind = HUSK__ENGINE_AMX, .claims = who, .products = BIT(BF16) | BF16_PARTS | BYTES, \
-     .lanes = 1, .share = SHARES(128, 128, 64, 64, 32, 32), __VA_ARGS__}
+// name, devices, products; one work-item multiplies 32 rows by 32 columns
+#define TILES(engine, who, what, ...) \
+    {.name = engine, .kind = HUSK__ENGINE_TILES, .claims = who, .products = what, .lanes = 1, \
+     .share = SHARES(128, 128, 64, 64, 32, 32), __VA_ARGS__}
 #define SHARES(a, b, c, d, e, f) {{a, b}, {c, d}, {e, f}}
 #define COPIES(a, b, c, d) .copies = true, .async_share = {{a, b}, {c, d}}
 // Half as many threads, each with 256 registers: in 128 nearly all of these kernels spill. Devices with DPAS have both.
@@ -95,14 +107,16 @@ const husk__engine husk__engines[HUSK__ENGINES] = {
     FRAGMENTS("amd_wmma_gfx12", claims_rdna4, WMMA, "-DENGINE_AMD_WMMA=12", 32, SHARES(64, 32, 32, 32, 16, 16)),
     FRAGMENTS("intel_dpas", claims_dpas, DPAS, "-DENGINE_INTEL_DPAS" ALL_REGISTERS, 16, SHARES(32, 32, 32, 16, 16, 16)),
     FRAGMENTS("intel_dpas_8", claims_dpas, DPAS, "-DENGINE_INTEL_DPAS" ALL_REGISTERS, 8, SHARES(32, 16, 16, 16, 16, 8)),
-    TILES("amx", claims_amx, .permit = husk__permit_amx, .options = ""),
+    TILES("amx", claims_amx, AMX, .permit = husk__permit_amx, .options = ""),
+    TILES("avx512_bf16", claims_avx512_bf16, BIT(BF16) | BIT(BF16X1), .options = "-DENGINE_AVX512",
+          .dots_per_fma = 1.0),
     SOFT("soft_nv_mma", NV_MMA, "-DENGINE_NV_MMA", 32, SHARES(64, 32, 32, 32, 16, 16), COPIES(64, 64, 32, 32)),
     SOFT("soft_amd_mfma", MFMA, "-DENGINE_AMD_MFMA", 64, SHARES(64, 64, 32, 32, 32, 16)),
     SOFT("soft_amd_wmma", WMMA, "-DENGINE_AMD_WMMA=11", 32, SHARES(64, 32, 32, 32, 16, 16)),
     SOFT("soft_amd_wmma_gfx12", WMMA, "-DENGINE_AMD_WMMA=12", 32, SHARES(64, 32, 32, 32, 16, 16)),
     SOFT("soft_intel_dpas", DPAS, "-DENGINE_INTEL_DPAS", 16, SHARES(32, 32, 32, 16, 16, 16)),
     SOFT("soft_intel_dpas_8", DPAS, "-DENGINE_INTEL_DPAS", 8, SHARES(32, 16, 16, 16, 16, 8)),
-    TILES("soft_amx", claims_all, .is_soft = true, .options = "-DENGINE_SOFT"),
+    TILES("soft_amx", claims_all, AMX, .is_soft = true, .options = "-DENGINE_SOFT"),
 };
 
 // What the products are called, their -D option, and what they lose before anything is added, in units of 2^-24.
@@ -164,6 +178,15 @@ bool husk__product_is_of_bytes(husk__product product)
 const char *husk__product_name(husk__product product)
 {
     return products[product].name;
+}
+
+double husk__engine_tile_cycles(const husk__engine *engine, const husk_machine_rates *rates)
+{
+    // By the manual a product of two of AMX's tiles takes 16 cycles; a tile is 16 vectors, by 16 elements of the other.
+    static const double TILE = 16.0, VECTORS = 256.0;
+    static const double EFFICIENCY = 0.8; // beside the loads
+    const double cycles = engine->dots_per_fma > 0.0 ? VECTORS / (rates->fma_per_cycle * engine->dots_per_fma) : TILE;
+    return cycles / EFFICIENCY;
 }
 
 double husk__engine_error_factor(const husk__engine *engine, husk__product product, int64_t k)

@@ -11,6 +11,7 @@
 #define HUSK_SELECT_ENGINE_H
 
 #include <husk/engine.h>
+#include <husk/machine.h>
 #include <husk/plan.h>
 
 #include "base/error.h"
@@ -33,7 +34,7 @@ typedef enum husk__product {
 /* How an engine is reached, and so by which kernels. */
 typedef enum husk__engine_kind {
     HUSK__ENGINE_FRAGMENTS, /* cl/lib/fragment.clh: GPUs */
-    HUSK__ENGINE_AMX        /* cl/lib/amx.clh: CPUs */
+    HUSK__ENGINE_TILES        /* cl/lib/amx.clh: CPUs */
 } husk__engine_kind;
 
 enum { HUSK__ENGINE_SIZES = 3, HUSK__ENGINE_WANTED = 3, HUSK__ENGINE_REASON = 200 };
@@ -55,6 +56,8 @@ struct husk__engine {
     const char *(*permit)(void);
 
     const char *options; /* what selects it */
+    /* Tiles: dot products of vectors for each of f32's multiply-adds; 0 where they are a unit of their own. */
+    double dots_per_fma;
     /* Fragments: items of a sub-group, their share of tiles of 128, 64 and 32 squared. */
     int32_t lanes;
     int32_t share[HUSK__ENGINE_SIZES][2];
@@ -63,7 +66,7 @@ struct husk__engine {
     int32_t async_share[HUSK__ENGINE_ASYNC_SIZES][2];
 };
 
-enum { HUSK__ENGINES = 14 };
+enum { HUSK__ENGINES = 15 };
 extern const husk__engine husk__engines[HUSK__ENGINES];
 
 /*
@@ -109,6 +112,12 @@ int32_t husk__engine_steps(husk__product product);
 bool husk__product_is_of_bytes(husk__product product);
 /* "bf16x3" */
 const char *husk__product_name(husk__product product);
+
+/*
+ * For the costs of variants on CPUs' engines: cycles to multiply 16 rows, 32 steps (64 of bytes) and 16 columns, with
+ * the loads of both.
+ */
+double husk__engine_tile_cycles(const husk__engine *engine, const husk_machine_rates *rates);
 
 /*
  * The bound of a sum of k products, see husk_plan_error_factor. Splitting: 3 * 2^-16 for BF16X3 (low * low, and what

@@ -249,7 +249,7 @@ static husk_status prepare(probe *p, const husk__scope *scope)
     husk__text options = {0};
     const husk_dtype dtype = dtype_of(p->product);
     husk__text_format(&options, "%s ", husk__dtype_option(husk__product_is_of_bytes(p->product) ? HUSK_F32 : dtype));
-    const bool is_amx = p->engine->kind == HUSK__ENGINE_AMX;
+    const bool is_amx = p->engine->kind == HUSK__ENGINE_TILES;
     if (is_amx)
         husk__engine_product_options(p->engine, p->product, &options);
     else

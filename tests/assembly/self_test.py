@@ -276,7 +276,7 @@ def test_exemptions(folder):
         file.write("# a comment\n6.0* call husk_fixture vload*; a reason that is long enough\n"
                    "* stack husk_other *; nothing needs this line, which is said\n"
                    "7.* call * *; this one is of another driver\n"
-                   "* unseen *amx.cl *; engine: another CPU has it\n")
+                   "* unseen *cpu_matrix.cl *; engine: another CPU has it\n")
     exemptions = rules.Exemptions(path, "6.0+debian")
     call, stack = rules.Finding("call", "husk_fixture", "vload8", ""), rules.Finding("stack", "husk_fixture", "v:1", "")
     expect("what is allowed", exemptions.but([call, stack]), [stack])

@@ -63,7 +63,7 @@ START_TEST(nothing_verified_is_no_success)
     expect("", "verify gemm m=8 n=8 k=8 --variant pakced", 2, "'packed'");
     expect("", "verify gemm m=8 n=8 k=8 --variant packed:9999", 2, "'9999'");
     expect("", "run gemm m=8 n=8 k=8 --variant pakced:8x3v", 2, "'packed'");
-    expect("HUSK_ENGINES=none", "verify gemm m=8 n=8 k=8 --variant amx", 1, "nothing was verified");
+    expect("HUSK_ENGINES=none", "verify gemm m=8 n=8 k=8 --variant cpu_matrix", 1, "nothing was verified");
     expect("", "verify gemm m=8 n=8 k=8 --variant tiled:32x32", 0, "1 configurations right");
 }
 END_TEST

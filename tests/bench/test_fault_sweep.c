@@ -357,7 +357,8 @@ static void list_cases(const char *list, bool spare)
 static bool is_of_engine(const char *variant)
 {
     const size_t length = strcspn(variant, ":");
-    return (length == 6 && strncmp(variant, "matrix", 6) == 0) || (length == 3 && strncmp(variant, "amx", 3) == 0);
+    return (length == 6 && strncmp(variant, "matrix", 6) == 0) ||
+           (length == 10 && strncmp(variant, "cpu_matrix", 10) == 0);
 }
 
 // A device's own engine, or else a soft one; none that the variant does not need, since others are chosen beside it.

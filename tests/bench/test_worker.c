@@ -841,15 +841,15 @@ START_TEST(peaks_of_engines_go_by_their_products)
     ck_assert_double_eq(engine_peak(medium, "matrix", &peaks), 600);
     ck_assert_double_eq(engine_peak(high, "matrix", &peaks), 200);
     ck_assert_double_eq(engine_peak(highest, "matrix", &peaks), 0);
-    ck_assert_double_eq(engine_peak(medium, "amx", &peaks), 3000);
-    ck_assert_double_eq(engine_peak(high, "amx", &peaks), 1000);
+    ck_assert_double_eq(engine_peak(medium, "cpu_matrix", &peaks), 3000);
+    ck_assert_double_eq(engine_peak(high, "cpu_matrix", &peaks), 1000);
     ck_assert_double_eq(engine_peak(medium, "tiled", &peaks), 100);
     ck_assert_double_eq(engine_peak("gemm m=9 n=9 k=9 dtype=f16", "matrix", &peaks), 900);
     ck_assert_double_eq(engine_peak("gemm m=9 n=9 k=9 dtype=bf16", "matrix", &peaks), 600);
-    ck_assert_double_eq(engine_peak("gemm m=9 n=9 k=9 dtype=bf16", "amx", &peaks), 3000);
-    ck_assert_double_eq(engine_peak("gemm m=9 n=9 k=9 dtype=f16", "amx", &peaks), 0);
+    ck_assert_double_eq(engine_peak("gemm m=9 n=9 k=9 dtype=bf16", "cpu_matrix", &peaks), 3000);
+    ck_assert_double_eq(engine_peak("gemm m=9 n=9 k=9 dtype=f16", "cpu_matrix", &peaks), 0);
     ck_assert_double_eq(engine_peak("quantized_gemm m=9 n=9 k=9", "matrix", &peaks), 5000);
-    ck_assert_double_eq(engine_peak("quantized_gemm m=9 n=9 k=9", "amx", &peaks), 8000);
+    ck_assert_double_eq(engine_peak("quantized_gemm m=9 n=9 k=9", "cpu_matrix", &peaks), 8000);
     bench_row row = make_row(highest);
     ck_assert_double_nan(bench_plausible(&row.c, "matrix", 0, 0, 100, &peaks).percent_of_peak);
     bench_peaks nv = {.fma_gflops = 100}; // TF32
@@ -887,13 +887,13 @@ START_TEST(what_is_faster_than_the_device_is_suspect)
     ck_assert_double_eq(bench_peaks_arithmetic(&bytes.c, NULL, &peaks), 400);
     peaks.arithmetic[BENCH_PEAK_I8] = 350;
     ck_assert_double_eq(bench_peaks_arithmetic(&bytes.c, NULL, &peaks), 350);
-    ck_assert_double_eq(bench_peaks_arithmetic(&bytes.c, "amx", &peaks), 350);
+    ck_assert_double_eq(bench_peaks_arithmetic(&bytes.c, "cpu_matrix", &peaks), 350);
     bench_peaks engines = peaks;
     add_engine(&engines, "amx", "i8", 4000);
-    ck_assert_double_eq(bench_peaks_arithmetic(&bytes.c, "amx", &engines), 4000);
+    ck_assert_double_eq(bench_peaks_arithmetic(&bytes.c, "cpu_matrix", &engines), 4000);
     ck_assert_double_eq(bench_peaks_arithmetic(&bytes.c, "packed", &engines), 350);
     ck_assert(!bench_plausible(&row.c, "matrix", 2e9, 0, 1e6, &peaks).is_suspect);
-    ck_assert(!bench_plausible(&row.c, "amx", 2e9, 0, 1e6, &peaks).is_suspect);
+    ck_assert(!bench_plausible(&row.c, "cpu_matrix", 2e9, 0, 1e6, &peaks).is_suspect);
     // Cold, a small case is limited by memory, too, not by the cache that it would fit.
     bench_row small = make_row("activation count=1000"); // 8 KB
     ck_assert_double_eq_tol(bench_plausible(&small.c, NULL, 0, 0, 80, &peaks).percent_of_peak, 50, 1e-6);

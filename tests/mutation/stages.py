@@ -142,7 +142,8 @@ def stages_of(site, map_, tests):
         add_tests(f"ops/{row}")
         if row == map_.op_of[row]:
             add_tests(f"ops/{row}_(?!backward).*")
-    if re.search("amx|fragment|engine", stem): # a wrong engine is not used; that it is right is the long tier's to see
+    # A wrong engine is not used; that it is right is the long tier's to see.
+    if re.search("amx|cpu_matrix|fragment|engine", stem):
         add_tests("long/select/engine")
     if site.hint == "races":
         add(*(stage for row in rows[:4] for stage in map_.simulated(row, stem)))

@@ -20,6 +20,7 @@
 #include "cases/suite.h"
 #include "cases/suites.h"
 #include "os/amx.h"
+#include "os/avx512.h"
 #include "runtime/context_struct.h"
 #include "select/op.h"
 #include "select/state.h"
@@ -72,7 +73,7 @@ static bool only_engines;
 static bool is_of_device(const row *r, bool is_gpu)
 {
     const husk__family family = r->variant->family;
-    if (only_engines && strcmp(r->variant->name, "matrix") != 0 && strcmp(r->variant->name, "amx") != 0)
+    if (only_engines && strcmp(r->variant->name, "matrix") != 0 && strcmp(r->variant->name, "cpu_matrix") != 0)
         return false;
     return is_own(r) && (family == HUSK__FAMILY_ANY || (family == HUSK__FAMILY_GPU) == is_gpu);
 }
@@ -344,7 +345,12 @@ static void claim_features(husk_context *context)
     }
 }
 
-// The CPU of the stand-in has AMX, whatever this one has: these are here instead of the library's own.
+// The CPU of the stand-in has every engine, whatever this one has: these are here instead of the library's own.
+bool husk__cpu_has_avx512_bf16(void)
+{
+    return true;
+}
+
 bool husk__cpu_has_amx(void)
 {
     return true;
@@ -441,6 +447,8 @@ static void run_engines(const char *folder)
     stand_in_be_cpu(16);
     stand_in_be_of("Portable Computing Language", "stand-in", "");
     setenv("HUSK_ENGINES", "amx", 1);
+    run_device(folder, "cpu16", false, "");
+    setenv("HUSK_ENGINES", "avx512_bf16", 1);
     run_device(folder, "cpu16", false, "");
     setenv("HUSK_ENGINES", "soft_amx", 1);
     run_device(folder, "cpu16", false, "");

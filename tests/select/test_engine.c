@@ -163,7 +163,7 @@ START_TEST(a_probe_without_memory_is_made_again)
     husk_buffer_release(all);
     test_ok_error(husk_buffer_create(context, 1 << 19, &all, &error), &error);
     ck_assert_int_eq(multiply(context, all, &variant), HUSK_OK);
-    ck_assert_str_eq(variant, "amx");
+    ck_assert_str_eq(variant, "cpu_matrix");
     husk_buffer_release(all);
     husk_context_release(context);
     test_restore_environment();
@@ -249,7 +249,7 @@ START_TEST(a_wrong_engine_is_found_out)
     test_setenv("HUSK_KERNEL_DIR", folder);
     test_setenv("HUSK_ENGINES", m->engine);
     const bool is_amx = strcmp(m->engine, "soft_amx") == 0;
-    const bool found = finds(is_amx ? HUSK__ENGINE_AMX : HUSK__ENGINE_FRAGMENTS, m->dtype, m->precision);
+    const bool found = finds(is_amx ? HUSK__ENGINE_TILES : HUSK__ENGINE_FRAGMENTS, m->dtype, m->precision);
     test_restore_environment();
     test_remove_kernels(folder);
     ck_assert_msg(!found, "mistake %d was not found", _i);

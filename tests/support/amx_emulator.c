@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #define _GNU_SOURCE // REG_RIP
 #include "os/amx.h"
+#include "os/avx512.h"
 #include "support/amx_emulator.h"
 
 #include <stddef.h>
@@ -302,6 +303,13 @@ const char *husk__permit_amx(void)
     return "not on this machine";
 }
 #endif
+
+bool test_engine_is_here(const char *name)
+{
+    if (strncmp(name, "avx512", 6) == 0)
+        return husk__cpu_has_avx512_bf16();
+    return strncmp(name, "soft", 4) == 0 || test_emulate_amx();
+}
 
 int test_amx_is_wanted(void)
 {

@@ -15,6 +15,8 @@
 
 /* From now on there is AMX. False on machines on which that cannot be. */
 bool test_emulate_amx(void);
+/* Whether an engine for CPUs can be here, "amx", then emulated if need be, "avx512_bf16" or "soft_amx". */
+bool test_engine_is_here(const char *name);
 /*
  * Whether the default device has to run AMX's kernels: 1 on PoCL's CPU, 0 where its compiler does not stand inline
  * assembly, -1 on other devices, of which nothing is known.

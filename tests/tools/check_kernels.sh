@@ -20,7 +20,7 @@ trap 'rm -rf "$work"' EXIT
 # Those of engines alone are met in simulation, by soft ones; where the device has no engine the suite meets none
 # (tests/ops/test_*_amx.c and test_*_matrix.c do).
 case "$mode" in
-run) amx='*amx.cl' matrix='*/quantized/gemm_matrix.cl' async='*/async.cl' ;;
+run) amx='*cpu_matrix.cl' matrix='*/quantized/gemm_matrix.cl' async='*/async.cl' ;;
 *) amx='none' matrix='none' async='none' ;;
 esac
 # shellcheck disable=SC2046 # names of files, without blanks

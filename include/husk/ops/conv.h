@@ -125,8 +125,8 @@ HUSK_API husk_status husk_conv_plan_run(husk_plan *plan, husk_queue *queue, cons
  * Pack weights for the plan. Uses on other queues must be ordered after the packing.
  *
  * The packed weights fit every plan on this context with the same weight shape, groups, variant and configuration.
- * For the variant amx, the plans must also agree in three points: the precision, whether x's channels lie side by side
- * in memory, and whether x is one element wide where the filter is.
+ * For the variant cpu_matrix, the plans must also agree in three points: the precision, whether x's channels lie side
+ * by side in memory, and whether x is one element wide where the filter is.
  *
  * Any other plan refuses the packed weights with HUSK_INVALID_ARGUMENT.
  */

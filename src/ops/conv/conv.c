@@ -226,7 +226,7 @@ static void write_case(const void *untyped, const void *untyped_run, husk__case 
 }
 
 static const husk__variant *const VARIANTS[] = {
-    &husk__conv_amx,
+    &husk__conv_cpu_matrix,
     &husk__conv_implicit_gemm,
     &husk__conv_winograd_2x2,
     &husk__conv_winograd_4x4,

@@ -11,7 +11,7 @@
 #include "ops/shared/matrices.h"
 
 static const husk__variant *const variants[] = {
-    &husk__gemm_amx,
+    &husk__gemm_cpu_matrix,
     &husk__gemm_packed,
     &husk__gemm_skinny,
     &husk__gemm_tiled,
@@ -433,8 +433,8 @@ static husk_status pack(const husk_plan *plan, husk_queue *queue, const husk_ten
 {
     if (plan->variant == &husk__gemm_packed || plan->variant == &husk__gemm_skinny)
         return husk__gemm_panels_pack(plan, queue, b, packed, scope);
-    if (plan->variant == &husk__gemm_amx)
-        return husk__gemm_amx_pack(plan, queue, b, packed, scope);
+    if (plan->variant == &husk__gemm_cpu_matrix)
+        return husk__gemm_cpu_matrix_pack(plan, queue, b, packed, scope);
     const husk_status status =
         plan->variant == &husk__gemm_matrix ? husk__gemm_matrix_expect_packed(plan, scope) : HUSK_OK;
     if (status != HUSK_OK)

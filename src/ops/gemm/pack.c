@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Packed weights as aligned rows: what the variants that have no panels (packed.c, amx.c) read.
+// Packed weights as aligned rows: what the variants that have no panels (packed.c, cpu_matrix.c) read.
 #include "base/checked.h"
 #include "base/tensor.h"
 #include "ops/gemm/problem.h"

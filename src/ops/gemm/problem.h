@@ -106,9 +106,9 @@ husk_status husk__gemm_panels_run(const husk_plan *plan, husk_queue *queue, cons
 /* Of matrix: builds what its runs by packed weights take, so that they need not: tiled.c. */
 husk_status husk__gemm_matrix_expect_packed(const husk_plan *plan, const husk__scope *scope);
 
-/* Panels of tiles, the packed weights of amx: amx.c. */
-husk_status husk__gemm_amx_pack(const husk_plan *plan, husk_queue *queue, const husk_tensor *b, husk_packed **packed,
-                                const husk__scope *scope);
+/* Panels of tiles, the packed weights of cpu_matrix: cpu_matrix.c. */
+husk_status husk__gemm_cpu_matrix_pack(const husk_plan *plan, husk_queue *queue, const husk_tensor *b,
+                                       husk_packed **packed, const husk__scope *scope);
 
 /* ---- the last step alone: reduce.c ---- */
 
@@ -138,7 +138,7 @@ husk_status husk__gemm_reduce_launch(const husk__kernel *kernel, husk_queue *que
 
 extern const husk__op husk__op_gemm;
 extern const husk__variant husk__gemm_packed;
-extern const husk__variant husk__gemm_amx;
+extern const husk__variant husk__gemm_cpu_matrix;
 extern const husk__variant husk__gemm_skinny;
 extern const husk__variant husk__gemm_tiled;
 extern const husk__variant husk__gemm_matrix;

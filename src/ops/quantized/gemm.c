@@ -135,15 +135,15 @@ static husk_status pack_panels(const husk_plan *plan, husk_queue *queue, const h
     husk__tensor_resolve(&plain);
     products.b_strides[3] = plain.strides[0];
     products.b_column = plain.strides[1];
-    const bool is_amx = plan->variant == &husk__quantized_gemm_amx;
-    const uint64_t bytes =
-        is_amx ? husk__quantized_gemm_amx_bytes(&products) : husk__products_panel_bytes(&products, &candidate);
+    const bool has_tiles = plan->variant == &husk__quantized_gemm_cpu_matrix;
+    const uint64_t bytes = has_tiles ? husk__quantized_gemm_cpu_matrix_bytes(&products)
+                                     : husk__products_panel_bytes(&products, &candidate);
     husk_status status = husk__packed_create(plan, bytes, &own->tensors.weights, packed, scope);
     if (status != HUSK_OK || products.n == 0)
         return status;
     const husk__arg to = HUSK__ARG_BUFFER((*packed)->buffer, 0, 4);
-    status = is_amx ? husk__quantized_gemm_amx_pack(plan, queue, &products, b, &to, scope)
-                    : husk__products_pack(plan, queue, &products, b, &to, scope);
+    status = has_tiles ? husk__quantized_gemm_cpu_matrix_pack(plan, queue, &products, b, &to, scope)
+                       : husk__products_pack(plan, queue, &products, b, &to, scope);
     if (status != HUSK_OK) {
         husk_packed_release(*packed);
         *packed = NULL;
@@ -166,8 +166,8 @@ static const husk__variant packed_variant = {
 
 static husk_status prewarm(husk_queue *queue, const husk__scope *scope);
 
-static const husk__variant *const variants[] = {&husk__quantized_gemm_amx, &packed_variant, &husk__quantized_gemm_tiled,
-                                                &husk__quantized_gemm_matrix, NULL};
+static const husk__variant *const variants[] = {&husk__quantized_gemm_cpu_matrix, &packed_variant,
+                                                &husk__quantized_gemm_tiled, &husk__quantized_gemm_matrix, NULL};
 
 const husk__op husk__op_quantized_gemm = {
     .name = "quantized_gemm",
@@ -266,7 +266,7 @@ static husk_status pack(const husk_plan *plan, husk_queue *queue, const husk_ten
 {
     if (((const problem *)plan->problem)->tensors.weights.rank == 3)
         return husk__fail(scope, HUSK_UNSUPPORTED, "b: is a batch of matrices; one matrix can be packed");
-    if (plan->variant != &packed_variant && plan->variant != &husk__quantized_gemm_amx)
+    if (plan->variant != &packed_variant && plan->variant != &husk__quantized_gemm_cpu_matrix)
         return husk__fail(scope, HUSK_UNSUPPORTED, "b: variant %s takes it as it is", plan->variant->name);
     return pack_panels(plan, queue, b, packed, scope);
 }

@@ -25,13 +25,13 @@ double husk__quantized_gemm_tiles_cost(const husk__candidate *candidate, int64_t
 husk__arg *husk__quantized_gemm_write_finish(const husk__products *own, const husk__quantized_run *given,
                                              husk__arg *end);
 
-/* Panels of tiles, the packed weights of amx: gemm_amx.c. */
-uint64_t husk__quantized_gemm_amx_bytes(const husk__products *own);
-husk_status husk__quantized_gemm_amx_pack(const husk_plan *plan, husk_queue *queue, const husk__products *own,
-                                          const husk_tensor *b, const husk__arg *to, const husk__scope *scope);
+/* Panels of tiles, the packed weights of cpu_matrix: gemm_cpu_matrix.c. */
+uint64_t husk__quantized_gemm_cpu_matrix_bytes(const husk__products *own);
+husk_status husk__quantized_gemm_cpu_matrix_pack(const husk_plan *plan, husk_queue *queue, const husk__products *own,
+                                                 const husk_tensor *b, const husk__arg *to, const husk__scope *scope);
 
 extern const husk__op husk__op_quantized_gemm;
-extern const husk__variant husk__quantized_gemm_amx;
+extern const husk__variant husk__quantized_gemm_cpu_matrix;
 extern const husk__variant husk__quantized_gemm_matrix;
 extern const husk__variant husk__quantized_gemm_tiled;
 

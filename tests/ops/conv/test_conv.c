@@ -125,10 +125,10 @@ START_TEST(generated_by_own_choice)
 }
 END_TEST
 
-// tests/ops/conv/test_conv_matrix.c and test_conv_amx.c have those.
+// tests/ops/conv/test_conv_matrix.c and test_conv_cpu_matrix.c have those.
 static bool needs_engine(const char *variant)
 {
-    return strcmp(variant, "matrix") == 0 || strcmp(variant, "amx") == 0;
+    return strcmp(variant, "matrix") == 0 || strcmp(variant, "cpu_matrix") == 0;
 }
 
 START_TEST(generated_for_every_variant)

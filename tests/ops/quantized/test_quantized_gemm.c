@@ -136,7 +136,7 @@ static void run_packed(operands *o, const char *variant)
         return;
     // A batch is not packed, and variants for GPUs take one matrix as it is.
     const char *const own = husk_plan_variant(plan);
-    const bool packs = o->b->tensor.rank == 2 && (strcmp(own, "packed") == 0 || strcmp(own, "amx") == 0);
+    const bool packs = o->b->tensor.rank == 2 && (strcmp(own, "packed") == 0 || strcmp(own, "cpu_matrix") == 0);
     ck_assert_int_eq(husk_quantized_gemm_plan_pack(plan, test_queue(), &o->b->tensor, &packed),
                      packs ? HUSK_OK : HUSK_UNSUPPORTED);
     if (packs) {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // ctest: tiers=default,long timeout=300
-// Multiplication by AMX against the reference: the kernels' own machine code, whose tile instructions are computed by
-// a handler where the CPU has none (support/amx_emulator.h), and soft_amx, on any device; within the bound that the
-// plan states. In the default tier one product of the former, B not packed, for the sake of few programs.
+// Multiplication by CPUs' matrix engines against the reference, within the bound that the plan states: the kernels' own
+// machine code, whose tile instructions are computed by a handler where the CPU has none (support/amx_emulator.h); dot
+// products of AVX-512, where the CPU has them; and soft_amx, on any device. In the default tier one product of each of
+// the former two, B not packed, for the sake of few programs.
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,20 +18,22 @@
 
 static const test_product products[] = {
     {"amx", HUSK_F32, HUSK_PRECISION_HIGH, 3 * 0x1p8 + SUMS(300)},
+    {"avx512_bf16", HUSK_BF16, HUSK_PRECISION_HIGHEST, SUMS(100)},
+    {"avx512_bf16", HUSK_F32, HUSK_PRECISION_MEDIUM, 0x1p17 + 0x1p8 + SUMS(100)},
     {"amx", HUSK_BF16, HUSK_PRECISION_HIGHEST, SUMS(100)},
     {"amx", HUSK_F32, HUSK_PRECISION_MEDIUM, 0x1p17 + 0x1p8 + SUMS(100)},
     {"soft_amx", HUSK_BF16, HUSK_PRECISION_HIGHEST, WHOLE},
     BF16_PARTS("soft_amx"),
 };
-enum { PRODUCTS = sizeof products / sizeof *products, IN_DEFAULT = 1 };
+enum { PRODUCTS = sizeof products / sizeof *products, IN_DEFAULT = 2 };
 
-static const char *const variants[] = {"amx:512", "amx:1024"};
+static const char *const variants[] = {"cpu_matrix:512", "cpu_matrix:1024"};
 
 // Whether the engine can be here at all.
 static bool begin(const test_product *p)
 {
     test_setenv("HUSK_ENGINES", p->engine);
-    return p->engine[0] == 's' || test_emulate_amx();
+    return test_engine_is_here(p->engine);
 }
 
 START_TEST(every_product_is_within_its_bound)
@@ -67,14 +70,15 @@ START_TEST(blocks_and_strips)
                                        .beta = i == 3 ? 1.0f : 0.0f},
                          p, variants[i % 2], 1900 + (uint64_t)i);
         if (test_is_long())
-            test_product_run(&(test_shape){.m = 5 + 16 * i, .n = 1050, .k = 513, .is_packed = is_packed}, p, "amx:512",
-                             1950 + (uint64_t)i);
-        test_product_run(&(test_shape){.m = 33, .n = 31, .k = 40, .batch = 5 + i}, p, "amx:1024", 1980 + (uint64_t)i);
+            test_product_run(&(test_shape){.m = 5 + 16 * i, .n = 1050, .k = 513, .is_packed = is_packed}, p,
+                             "cpu_matrix:512", 1950 + (uint64_t)i);
+        test_product_run(&(test_shape){.m = 33, .n = 31, .k = 40, .batch = 5 + i}, p, "cpu_matrix:1024",
+                         1980 + (uint64_t)i);
     }
     // Large enough for the panels of A to be made beforehand.
     for (int i = 0; i < 4 && test_is_long(); ++i)
         test_product_run(&(test_shape){.m = 400, .n = 2100, .k = 530, .transpose_a = i / 2, .is_packed = i % 2}, p,
-                         "amx:512", 1990 + (uint64_t)i);
+                         "cpu_matrix:512", 1990 + (uint64_t)i);
     test_restore_environment();
 }
 END_TEST
@@ -82,12 +86,12 @@ END_TEST
 static void call(float a0, float b0, float result[3 * 5])
 {
     test_fixture f;
-    test_fixture_make(&f, &(test_shape){.m = 3, .n = 5, .k = 9}, HUSK_F32, HUSK_PRECISION_HIGH, "amx:512", 7);
+    test_fixture_make(&f, &(test_shape){.m = 3, .n = 5, .k = 9}, HUSK_F32, HUSK_PRECISION_HIGH, "cpu_matrix:512", 7);
     *(float *)f.a.array.data = a0;
     *(float *)f.b.array.data = b0;
     test_input_update(&f.a);
     test_input_update(&f.b);
-    husk_plan *plan = test_fixture_plan(&f, "amx:512");
+    husk_plan *plan = test_fixture_plan(&f, "cpu_matrix:512");
     memset(result, 0, 15 * sizeof *result);
     if (plan) {
         test_ok(
@@ -124,8 +128,8 @@ START_TEST(instructions_are_met)
 {
     if (!begin(&products[0]))
         return;
-    const bool ran = test_product_run(&(test_shape){.m = 40, .n = 40, .k = 64}, &products[0], "amx:512", 1);
-    printf("amx: %s, %llu tile instructions computed by the handler\n", ran ? "ran" : "refused",
+    const bool ran = test_product_run(&(test_shape){.m = 40, .n = 40, .k = 64}, &products[0], "cpu_matrix:512", 1);
+    printf("cpu_matrix: %s, %llu tile instructions computed by the handler\n", ran ? "ran" : "refused",
            (unsigned long long)test_amx_emulated());
     // Where the device's compiler is one that the engine is for, it runs.
     const int wanted = test_amx_is_wanted();
@@ -136,8 +140,8 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("gemm_amx");
-    TCase *cases = tcase_create("gemm_amx");
+    Suite *suite = suite_create("gemm_cpu_matrix");
+    TCase *cases = tcase_create("gemm_cpu_matrix");
     tcase_set_timeout(cases, 300);
     tcase_add_loop_test(cases, every_product_is_within_its_bound, 0, PRODUCTS);
     tcase_add_loop_test(cases, blocks_and_strips, 0, PRODUCTS);

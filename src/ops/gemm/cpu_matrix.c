@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Variant amx: bf16, and f32 in parts of bf16, by the tile registers of x86 CPUs. The kernels are described in
-// cl/gemm/amx.cl; an engine that passes its probe is asked for when a plan is made.
+// Variant cpu_matrix: bf16, and f32 in parts of bf16, by the matrix engines of CPUs. The kernels are described in
+// cl/gemm/cpu_matrix.cl; an engine that passes its probe is asked for when a plan is made.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,11 +46,11 @@ static bool supports(const husk__candidate *candidate, char reason[HUSK__REASON_
 {
     const husk__gemm_problem *problem = candidate->problem;
     if (problem->wide & (HUSK__GEMM_WIDE_A | HUSK__GEMM_WIDE_B)) {
-        snprintf(reason, HUSK__REASON_CAPACITY, "AMX multiplies A and B of one dtype");
+        snprintf(reason, HUSK__REASON_CAPACITY, "engines of CPUs multiply A and B of one dtype");
         return false;
     }
-    if (!husk__engine_claimed(HUSK__ENGINE_AMX, candidate->traits, problem->dtype, problem->precision)) {
-        snprintf(reason, HUSK__REASON_CAPACITY, "no AMX for this dtype and precision on this device");
+    if (!husk__engine_claimed(HUSK__ENGINE_TILES, candidate->traits, problem->dtype, problem->precision)) {
+        snprintf(reason, HUSK__REASON_CAPACITY, "no engine of CPUs for this dtype and precision on this device");
         return false;
     }
     return husk__gemm_fits_int(&problem->shape, reason);
@@ -67,10 +67,9 @@ typedef struct division {
     double cost;        /* nanoseconds, by typical rates */
 } division;
 
-// Of multiplying by the manual, no such CPU was at hand; of copying as measured on another. Cycles to multiply 16 rows,
-// 32 steps and 16 columns, tile loads behind it; to copy 64 bytes of the panels, of bf16, of f32, of either where it is
+// Cycles, as measured on a CPU without tiles: to copy 64 bytes of the panels, of bf16, of f32, of either where it is
 // turned besides; to bring a vector of sums to C.
-static const double MULTIPLY = 16.0 / 0.8, COPY_BF16 = 3.0, COPY_F32 = 10.0, TURN = 6.0, FINISH = 4.0;
+static const double COPY_BF16 = 3.0, COPY_F32 = 10.0, TURN = 6.0, FINISH = 4.0;
 static const double ENTER_TILE = 60.0, WAIT = 50.0, ENTER_GROUP = 1500.0; // WAIT: a tile of sums in memory
 
 static double copy_cost(husk_dtype dtype, int64_t line, int64_t step, bool is_a)
@@ -87,10 +86,19 @@ static double packing_cost(int64_t lines, int64_t k, husk__product product, doub
     return (double)(husk__divide_up(lines, 16) * husk__divide_up(k, STEPS) * 16 * parts_of(product)) * copy;
 }
 
-// Nanoseconds of all groups, of which so many come one after the other.
-static double cost_of(const division *d, const husk__gemm_shape *shape, husk_dtype dtype, husk__product product,
-                      bool b_is_packed, const husk_machine *machine, const husk_machine_rates *rates)
+static const husk__engine *engine_of(const husk__candidate *candidate)
 {
+    const husk__gemm_problem *problem = candidate->problem;
+    return husk__engine_claimed(HUSK__ENGINE_TILES, candidate->traits, problem->dtype, problem->precision);
+}
+
+// Nanoseconds of all groups, of which so many come one after the other.
+static double cost_of(const division *d, const husk__gemm_shape *shape, const husk__candidate *candidate,
+                      husk__product product, bool b_is_packed, const husk_machine_rates *rates)
+{
+    const husk_machine *machine = candidate->machine;
+    const husk_dtype dtype = ((const husk__gemm_problem *)candidate->problem)->dtype;
+    const double multiply = husk__engine_tile_cycles(engine_of(candidate), rates);
     const int64_t units = machine->cores, groups = d->row_parts * d->column_parts * d->matrix_parts;
     const int64_t rows = husk__min_i64(d->rows, shape->m), columns = husk__min_i64(d->columns, shape->n);
     const double tiles = (double)(husk__divide_up(rows, 16) * husk__divide_up(columns, 16));
@@ -99,7 +107,7 @@ static double cost_of(const division *d, const husk__gemm_shape *shape, husk_dty
     const double strips = (double)husk__divide_up(columns, d->strip_columns);
     const double copy_a = copy_cost(dtype, shape->a_row, shape->a_step, true);
     const double copy_b = copy_cost(dtype, shape->b_column, shape->b_step, false);
-    double cycles = tiles * (steps * (parts > 1 ? 3.0 : 1.0) * MULTIPLY + 16.0 * FINISH + ENTER_TILE +
+    double cycles = tiles * (steps * (parts > 1 ? 3.0 : 1.0) * multiply + 16.0 * FINISH + ENTER_TILE +
                              (blocks - 1.0) * (ENTER_TILE + WAIT));
     double before = 0.0; // in a launch of its own
     if (d->packs)
@@ -121,7 +129,6 @@ static double cost_of(const division *d, const husk__gemm_shape *shape, husk_dty
 static void complete(division *d, const husk__gemm_shape *shape, const husk__candidate *candidate,
                      husk__product product, bool b_is_packed)
 {
-    const husk__gemm_problem *problem = candidate->problem;
     const int32_t *values = candidate->configuration->values;
     const int64_t step = parts_of(product) * 2 * TILE_WORDS; // words of 32 columns of a tile of K
     const int64_t tiles = husk__max_i64(1, husk__divide_up(shape->k, STEPS));
@@ -133,10 +140,10 @@ static void complete(division *d, const husk__gemm_shape *shape, const husk__can
     const int64_t rows = husk__round_up(husk__min_i64(d->rows, shape->m), BLOCK);
     d->group_sums = tiles > d->block_tiles ? rows * d->strip_columns : 0;
     d->packs = true;
-    const husk_machine *machine = candidate->machine;
-    const double beforehand = cost_of(d, shape, problem->dtype, product, b_is_packed, machine, &machine->typical);
+    const husk_machine_rates *rates = &candidate->machine->typical;
+    const double beforehand = cost_of(d, shape, candidate, product, b_is_packed, rates);
     d->packs = false;
-    d->cost = cost_of(d, shape, problem->dtype, product, b_is_packed, machine, &machine->typical);
+    d->cost = cost_of(d, shape, candidate, product, b_is_packed, rates);
     if (beforehand < d->cost) {
         d->packs = true;
         d->cost = beforehand;
@@ -172,7 +179,7 @@ static division divide(const husk__gemm_shape *shape, const husk__candidate *can
     return best;
 }
 
-// What AMX multiplies for a problem; it does not depend on whether the engine is there.
+// What an engine multiplies for a problem; it does not depend on whether the engine is there.
 static husk__product product_of(const husk__gemm_problem *problem)
 {
     return husk__engine_amx_product(problem->dtype, problem->precision);
@@ -216,25 +223,24 @@ static double cost(const husk__candidate *candidate)
     if (is_nothing(&shape))
         return 0.0;
     const division d = divide(&shape, candidate, product_of(problem), problem->b_is_packed);
-    return cost_of(&d, &shape, problem->dtype, product_of(problem), problem->b_is_packed, candidate->machine,
-                   &candidate->machine->rates);
+    return cost_of(&d, &shape, candidate, product_of(problem), problem->b_is_packed, &candidate->machine->rates);
 }
 
 // ---- plans ----
 
 // By whether B is packed: a plan runs with both. The kernels of the form that it was not made for are built with the
 // packing.
-typedef struct amx_state {
+typedef struct cpu_matrix_state {
     const husk__engine *engine;
     husk__product product;
     division divisions[2];
     const husk__kernel *multiply[2], *pack[2];
-} amx_state;
+} cpu_matrix_state;
 
 static husk_status kernel_of(const husk_plan *plan, bool b_is_packed, const char *name, const husk__kernel **kernel,
                              const husk__scope *scope)
 {
-    const amx_state *state = plan->state;
+    const cpu_matrix_state *state = plan->state;
     const bool packs = state->divisions[b_is_packed].packs;
     husk__text configuration = {0};
     char options[400];
@@ -246,15 +252,15 @@ static husk_status kernel_of(const husk_plan *plan, bool b_is_packed, const char
         husk__gemm_options(plan->problem, configuration.bytes, options, sizeof options);
     husk__text_free(&configuration);
     return failed ? husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan")
-                  : husk__kernel_get(plan->context, "gemm/amx.cl", options, name, kernel, scope);
+                  : husk__kernel_get(plan->context, "gemm/cpu_matrix.cl", options, name, kernel, scope);
 }
 
 static husk_status kernels_of(const husk_plan *plan, bool b_is_packed, const husk__kernel **multiply,
                               const husk__kernel **pack, const husk__scope *scope)
 {
-    husk_status status = kernel_of(plan, b_is_packed, "husk_gemm_amx", multiply, scope);
-    if (status == HUSK_OK && ((const amx_state *)plan->state)->divisions[b_is_packed].packs)
-        status = kernel_of(plan, b_is_packed, "husk_gemm_amx_pack", pack, scope);
+    husk_status status = kernel_of(plan, b_is_packed, "husk_gemm_cpu_matrix", multiply, scope);
+    if (status == HUSK_OK && ((const cpu_matrix_state *)plan->state)->divisions[b_is_packed].packs)
+        status = kernel_of(plan, b_is_packed, "husk_gemm_cpu_matrix_pack", pack, scope);
     return status;
 }
 
@@ -262,11 +268,11 @@ static husk_status prepare(husk_plan *plan, const husk__scope *scope)
 {
     const husk__gemm_problem *problem = plan->problem;
     const husk__candidate candidate = husk__candidate_of(plan);
-    amx_state *state = calloc(1, sizeof *state);
+    cpu_matrix_state *state = calloc(1, sizeof *state);
     if (!state)
         return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan");
     plan->state = state;
-    const husk_status status = husk__engine_find(plan->context, HUSK__ENGINE_AMX, problem->dtype, problem->precision,
+    const husk_status status = husk__engine_find(plan->context, HUSK__ENGINE_TILES, problem->dtype, problem->precision,
                                                  &state->engine, &state->product, scope);
     if (status != HUSK_OK)
         return status;
@@ -298,7 +304,7 @@ static husk_status run(const husk_plan *plan, husk_queue *queue, const void *arg
                        const husk__scope *scope)
 {
     const husk__gemm_problem *problem = plan->problem;
-    const amx_state *state = plan->state;
+    const cpu_matrix_state *state = plan->state;
     const husk__gemm_run *given = arguments;
     const bool b_is_packed = given->b->packed != NULL;
     const bool is_exchanged = !b_is_packed && husk__gemm_is_by_columns(&problem->shape);
@@ -344,12 +350,12 @@ static husk_status run(const husk_plan *plan, husk_queue *queue, const void *arg
 
 // ---- packed weights ----
 
-husk_status husk__gemm_amx_pack(const husk_plan *plan, husk_queue *queue, const husk_tensor *b, husk_packed **packed,
-                                const husk__scope *scope)
+husk_status husk__gemm_cpu_matrix_pack(const husk_plan *plan, husk_queue *queue, const husk_tensor *b,
+                                       husk_packed **packed, const husk__scope *scope)
 {
     const husk__gemm_problem *problem = plan->problem;
     const husk__gemm_shape *shape = &problem->shape;
-    const amx_state *state = plan->state;
+    const cpu_matrix_state *state = plan->state;
     int64_t words;
     if (!husk__mul_i64(husk__divide_up(shape->n, BLOCK), panel_stride(shape, state->product), &words) ||
         words > INT64_MAX / 4)
@@ -357,7 +363,7 @@ husk_status husk__gemm_amx_pack(const husk_plan *plan, husk_queue *queue, const 
     const husk__kernel *pack = NULL, *multiply;
     husk_status status = kernels_of(plan, true, &multiply, &pack, scope);
     if (status == HUSK_OK && !pack)
-        status = kernel_of(plan, true, "husk_gemm_amx_pack", &pack, scope);
+        status = kernel_of(plan, true, "husk_gemm_cpu_matrix_pack", &pack, scope);
     if (status != HUSK_OK)
         return status;
     status = husk__packed_create(plan, (uint64_t)words * sizeof(uint32_t), &problem->b, packed, scope);
@@ -375,8 +381,8 @@ husk_status husk__gemm_amx_pack(const husk_plan *plan, husk_queue *queue, const 
     return status;
 }
 
-const husk__variant husk__gemm_amx = {
-    .name = "amx",
+const husk__variant husk__gemm_cpu_matrix = {
+    .name = "cpu_matrix",
     .family = HUSK__FAMILY_CPU,
     .configurations = configurations,
     .configuration_count = sizeof configurations / sizeof *configurations,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Variant amx: bytes by the tile registers of x86 CPUs. The kernels and what they cost: cl/quantized/gemm_amx.cl; an
-// engine that passes its probe is asked for when a plan is made.
+// Variant cpu_matrix: bytes by the matrix engines of CPUs. The kernels and what they cost:
+// cl/quantized/gemm_cpu_matrix.cl; an engine that passes its probe is asked for when a plan is made.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,8 +27,8 @@ enum { BLOCK = 32, STEPS = 64, STEP_WORDS = 512, STRIP_WORDS = 131072, PACKED_AT
 static bool supports(const husk__candidate *candidate, char reason[HUSK__REASON_CAPACITY])
 {
     const problem *own = candidate->problem;
-    if (!husk__engine_claimed(HUSK__ENGINE_AMX, candidate->traits, own->products.a_dtype, HUSK_PRECISION_HIGHEST)) {
-        snprintf(reason, HUSK__REASON_CAPACITY, "no AMX for bytes on this device");
+    if (!husk__engine_claimed(HUSK__ENGINE_TILES, candidate->traits, own->products.a_dtype, HUSK_PRECISION_HIGHEST)) {
+        snprintf(reason, HUSK__REASON_CAPACITY, "no engine of CPUs for bytes on this device");
         return false;
     }
     return husk__products_supports(&own->products, reason);
@@ -41,19 +41,22 @@ typedef struct division {
     int64_t row_parts, column_parts;
     int64_t block_tiles, strip_columns;
     int64_t group_sums; // that wait in scratch memory; 0: K is one block
-    double cost;        // nanoseconds, by typical rates
+    double cost; // nanoseconds, by typical rates
 } division;
 
-// Cycles by the manual and as measured of like code on another CPU, see gemm/amx.c: to multiply 16 rows, 64 steps and
-// 16 columns, tile loads behind it; to copy 64 bytes of a panel, side by side or turned, or one by one, and to add them
-// up; to bring a vector of sums to C as it is or as floats, or divided; for a tile of sums, and one that waits.
-static const double MULTIPLY = 16.0 / 0.8, COPY = 3.0, TURN = 6.0, SPREAD = 128.0, TOTAL = 4.0;
+// Cycles as measured of like code on a CPU without tiles, see gemm/cpu_matrix.c: to copy 64 bytes of a panel, side by
+// side or turned, or one by one, and to add them up; to bring a vector of sums to C as it is or as floats, or divided;
+// for a tile of sums, and one that waits.
+static const double COPY = 3.0, TURN = 6.0, SPREAD = 128.0, TOTAL = 4.0;
 static const double FINISH = 5.0, DIVIDE = 16.0, ENTER_TILE = 60.0, WAIT = 50.0, ENTER_GROUP = 1500.0;
 
 // Nanoseconds.
-static double cost_of(const division *d, const husk__products *own, const husk_machine *machine,
+static double cost_of(const division *d, const husk__products *own, const husk__candidate *candidate,
                       const husk_machine_rates *rates)
 {
+    const husk__engine *engine =
+        husk__engine_claimed(HUSK__ENGINE_TILES, candidate->traits, own->a_dtype, HUSK_PRECISION_HIGHEST);
+    const double multiply = husk__engine_tile_cycles(engine, rates);
     const int64_t groups = d->row_parts * d->column_parts * own->groups;
     const double rows = (double)husk__divide_up(husk__min_i64(d->rows, own->m), 16);
     const double columns = (double)husk__divide_up(husk__min_i64(d->columns, own->n), 16);
@@ -62,9 +65,9 @@ static double cost_of(const division *d, const husk__products *own, const husk_m
     const double finish = own->c_dtype == HUSK_I8 || own->c_dtype == HUSK_U8 ? DIVIDE : FINISH;
     const double copy = own->strides[2] == 1 ? COPY : own->a[3] == 1 ? COPY + TURN : SPREAD;
     const double waits = blocks > 1.0 ? (blocks - 1.0) * (ENTER_TILE + WAIT) : 0.0;
-    const double cycles = rows * columns * (steps * MULTIPLY + 16.0 * finish + ENTER_TILE + waits) +
+    const double cycles = rows * columns * (steps * multiply + 16.0 * finish + ENTER_TILE + waits) +
                           strips * rows * steps * 16.0 * copy + ENTER_GROUP;
-    return husk__launch_time(machine, rates, husk__cycles_ns(rates, cycles), groups);
+    return husk__launch_time(candidate->machine, rates, husk__cycles_ns(rates, cycles), groups);
 }
 
 static void complete(division *d, const husk__products *own, const husk__candidate *candidate)
@@ -77,7 +80,7 @@ static void complete(division *d, const husk__products *own, const husk__candida
     d->strip_columns = husk__round_up(husk__divide_up(columns, husk__divide_up(columns, room)), BLOCK);
     const int64_t rows = husk__round_up(husk__min_i64(d->rows, own->m), BLOCK);
     d->group_sums = tiles > d->block_tiles ? rows * d->strip_columns : 0;
-    d->cost = cost_of(d, own, candidate->machine, &candidate->machine->typical);
+    d->cost = cost_of(d, own, candidate, &candidate->machine->typical);
 }
 
 // The cheapest of the ways to make one group, or some one or two a core.
@@ -143,15 +146,15 @@ static double cost(const husk__candidate *candidate)
     const husk_machine_rates *rates = &machine->rates;
     const division d = divide(p, candidate);
     const double packing = rates->launch_ns + husk__cycles_ns(rates, lines * (copy + TOTAL) / machine->cores);
-    return cost_of(&d, p, machine, rates) + (own->tensors.is_packed ? 0.0 : packing);
+    return cost_of(&d, p, candidate, rates) + (own->tensors.is_packed ? 0.0 : packing);
 }
 
 // ---- plans ----
 
-typedef struct amx_state {
+typedef struct cpu_matrix_state {
     division division;
     const husk__kernel *multiply, *pack;
-} amx_state;
+} cpu_matrix_state;
 
 static husk_status kernel_of(const husk_plan *plan, const husk__text *engine, const char *name,
                              const husk__kernel **kernel, const husk__scope *scope)
@@ -161,7 +164,7 @@ static husk_status kernel_of(const husk_plan *plan, const husk__text *engine, co
     char options[200];
     snprintf(options, sizeof options, "%s %s%s %s", husk__dtype_option(is_narrow ? own->c_dtype : HUSK_F32),
              own->activation_is_smooth ? "-DACT_SMOOTH " : "", engine->bytes, plan->configuration->options);
-    return husk__kernel_get(plan->context, "quantized/gemm_amx.cl", options, name, kernel, scope);
+    return husk__kernel_get(plan->context, "quantized/gemm_cpu_matrix.cl", options, name, kernel, scope);
 }
 
 static husk_status prepare(husk_plan *plan, const husk__scope *scope)
@@ -171,11 +174,11 @@ static husk_status prepare(husk_plan *plan, const husk__scope *scope)
     const husk__engine *engine;
     husk__product product;
     husk__text options = {0};
-    amx_state *state = calloc(1, sizeof *state);
+    cpu_matrix_state *state = calloc(1, sizeof *state);
     plan->state = state; // freed with the plan
     if (!state)
         return husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan");
-    husk_status status = husk__engine_find(plan->context, HUSK__ENGINE_AMX, own->a_dtype, HUSK_PRECISION_HIGHEST,
+    husk_status status = husk__engine_find(plan->context, HUSK__ENGINE_TILES, own->a_dtype, HUSK_PRECISION_HIGHEST,
                                            &engine, &product, scope);
     if (status != HUSK_OK)
         return status;
@@ -183,9 +186,9 @@ static husk_status prepare(husk_plan *plan, const husk__scope *scope)
         state->division = divide(own, &candidate);
     husk__engine_product_options(engine, product, &options);
     status = options.failed ? husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan")
-                            : kernel_of(plan, &options, "husk_quantized_gemm_amx", &state->multiply, scope);
+                            : kernel_of(plan, &options, "husk_quantized_gemm_cpu_matrix", &state->multiply, scope);
     if (status == HUSK_OK)
-        status = kernel_of(plan, &options, "husk_quantized_gemm_amx_pack", &state->pack, scope);
+        status = kernel_of(plan, &options, "husk_quantized_gemm_cpu_matrix_pack", &state->pack, scope);
     husk__text_free(&options);
     return status;
 }
@@ -193,7 +196,7 @@ static husk_status prepare(husk_plan *plan, const husk__scope *scope)
 static husk_status launch_pack(const husk_plan *plan, husk_queue *queue, const husk__products *own,
                                const husk_tensor *b, const husk__arg *to, const husk__scope *scope)
 {
-    const amx_state *state = plan->state;
+    const cpu_matrix_state *state = plan->state;
     const husk__range range = {{(size_t)husk__divide_up(own->n, BLOCK * PACKED_AT_ONCE), (size_t)own->b_groups, 1},
                                {1, 1, 1}};
     return HUSK__LAUNCH(queue, state->pack, &range, scope, HUSK__ARG_TENSOR(b), HUSK__ARG_I64(own->b_strides[3]),
@@ -204,7 +207,7 @@ static husk_status launch_pack(const husk_plan *plan, husk_queue *queue, const h
 static husk_status run(const husk_plan *plan, husk_queue *queue, const void *untyped, const husk__scratch *scratch,
                        const husk__scope *scope)
 {
-    const amx_state *state = plan->state;
+    const cpu_matrix_state *state = plan->state;
     const division *d = &state->division;
     const husk__products *own = &((const problem *)plan->problem)->products;
     const arguments *given = untyped;
@@ -245,19 +248,19 @@ static husk_status run(const husk_plan *plan, husk_queue *queue, const void *unt
 
 // ---- packed weights ----
 
-uint64_t husk__quantized_gemm_amx_bytes(const husk__products *own)
+uint64_t husk__quantized_gemm_cpu_matrix_bytes(const husk__products *own)
 {
     return (uint64_t)matrix_words(own) * sizeof(int32_t);
 }
 
-husk_status husk__quantized_gemm_amx_pack(const husk_plan *plan, husk_queue *queue, const husk__products *own,
-                                          const husk_tensor *b, const husk__arg *to, const husk__scope *scope)
+husk_status husk__quantized_gemm_cpu_matrix_pack(const husk_plan *plan, husk_queue *queue, const husk__products *own,
+                                                 const husk_tensor *b, const husk__arg *to, const husk__scope *scope)
 {
     return launch_pack(plan, queue, own, b, to, scope);
 }
 
-const husk__variant husk__quantized_gemm_amx = {
-    .name = "amx",
+const husk__variant husk__quantized_gemm_cpu_matrix = {
+    .name = "cpu_matrix",
     .family = HUSK__FAMILY_CPU,
     .configurations = menu,
     .configuration_count = sizeof menu / sizeof *menu,

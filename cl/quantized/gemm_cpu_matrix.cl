@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Products of matrices of bytes by AMX, for CPU devices: what quantized/gemm_packed.cl computes, 32 x 32 sums at once.
+// Products of matrices of bytes by a CPU's matrix engine: what quantized/gemm_packed.cl computes, 32 x 32 sums at once.
 //
-// B lies in panels of 32 columns, packed beforehand (husk_quantized_gemm_amx_pack), and behind each panel the sums of
-// its columns, so that A's zero point costs a multiplication a sum; A's bytes are taken as they are, i8 or u8. A
-// work-group is one work-item that owns a range of rows and columns of one matrix, and walks them as gemm/amx.cl does:
-// strips of columns, blocks of K, and 32 rows at a time, copied into a panel that is multiplied by the strip's.
+// B lies in panels of 32 columns, packed beforehand (husk_quantized_gemm_cpu_matrix_pack), and behind each panel the
+// sums of its columns, so that A's zero point costs a multiplication a sum; A's bytes are taken as they are, i8 or u8.
+// A work-group is one work-item that owns a range of rows and columns of one matrix, and walks them as
+// gemm/cpu_matrix.cl does: strips of columns, blocks of K, and 32 rows at a time, copied into a panel that is
+// multiplied by the strip's.
 //
 // What it has to cost, by the manual; no such CPU was at hand. A tile of either operand is 1 KiB, 64 steps. 32 x 32
 // sums of 64 steps are four tdpb*d of 16 cycles: 64 cycles for 65,536 products, 2,048 operations a cycle, twice those
@@ -67,12 +68,12 @@ inline void finish_tile(const int *lines, const __global int *totals, __global u
 // group_rows..., multiples of 32, of matrix z, strip_columns columns at a time and block_tiles tiles of K. Where K
 // takes more, its sums wait at sums, group_sums of them for each group. zero: A's zero point.
 __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf)))
-__kernel void husk_quantized_gemm_amx(const __global uchar *a_base, long a_offset, long a_row, long a_step,
-                                      long a_group, const __global uint *b_base, long b_offset, long b_group,
-                                      __global uchar *c_base, long c_offset, long c_row, long c_column, long c_group,
-                                      __global int *sums_base, long sums_offset, long group_sums, int m, int n, int k,
-                                      int group_rows, int group_columns, int strip_columns, int block_tiles,
-                                      FINISH_PARAMS)
+__kernel void husk_quantized_gemm_cpu_matrix(const __global uchar *a_base, long a_offset, long a_row, long a_step,
+                                             long a_group, const __global uint *b_base, long b_offset, long b_group,
+                                             __global uchar *c_base, long c_offset, long c_row, long c_column,
+                                             long c_group, __global int *sums_base, long sums_offset, long group_sums,
+                                             int m, int n, int k, int group_rows, int group_columns, int strip_columns,
+                                             int block_tiles, FINISH_PARAMS)
 {
     ONE_ITEM();
     const int matrix = (int)get_group_id(2);
@@ -132,8 +133,9 @@ __kernel void husk_quantized_gemm_amx(const __global uchar *a_base, long a_offse
 // Packs columns of B [k, n] into panels of 32, one after the other, and their sums. Work-group (x, y) does
 // PACKED_AT_ONCE panels of matrix y.
 __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf)))
-__kernel void husk_quantized_gemm_amx_pack(const __global uchar *b_base, long b_offset, long b_step, long b_column,
-                                           long b_group, __global uint *packed_base, long packed_offset, int n, int k)
+__kernel void husk_quantized_gemm_cpu_matrix_pack(const __global uchar *b_base, long b_offset, long b_step,
+                                                  long b_column, long b_group, __global uint *packed_base,
+                                                  long packed_offset, int n, int k)
 {
     ONE_ITEM();
     const int panels = (n + AMX_BLOCK - 1) / AMX_BLOCK, tiles = tiles_of(k);

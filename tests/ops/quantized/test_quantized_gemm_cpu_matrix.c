@@ -17,7 +17,7 @@ static const struct {
 } products[] = {{"amx", HUSK_I8}, {"amx", HUSK_U8}, {"soft_amx", HUSK_I8}, {"soft_amx", HUSK_U8}};
 enum { PRODUCTS = sizeof products / sizeof *products, IN_DEFAULT = 2 };
 
-static const char *const variants[] = {"amx:1024", "amx:2048"};
+static const char *const variants[] = {"cpu_matrix:1024", "cpu_matrix:2048"};
 
 // Whether the engine can be here at all.
 static bool begin(int product)
@@ -25,7 +25,7 @@ static bool begin(int product)
     if (product >= IN_DEFAULT && !test_is_long())
         return false;
     test_setenv("HUSK_ENGINES", products[product].engine);
-    return products[product].engine[0] == 's' || test_emulate_amx();
+    return test_engine_is_here(products[product].engine);
 }
 
 START_TEST(shapes_and_outputs)
@@ -77,7 +77,7 @@ START_TEST(blocks_and_strips)
                               .is_packed = i % 2,
                               .has_bias = true,
                               .zero = 100};
-        test_byte_product_run(&s, "amx:1024", 2950 + (uint64_t)i);
+        test_byte_product_run(&s, "cpu_matrix:1024", 2950 + (uint64_t)i);
     }
     test_restore_environment();
 }
@@ -97,7 +97,7 @@ START_TEST(sums_of_nothing)
                                                      .c_dtype = HUSK_F32,
                                                      .has_bias = true,
                                                      .is_packed = is_packed},
-                                  "amx", 1);
+                                  "cpu_matrix", 1);
     test_restore_environment();
 }
 END_TEST
@@ -111,8 +111,8 @@ START_TEST(instructions_are_met)
         const uint64_t before = test_amx_emulated();
         const bool ran = test_byte_product_run(
             &(test_byte_shape){.m = 40, .n = 40, .k = 64, .c_dtype = HUSK_I32, .a_dtype = products[i].a_dtype},
-            "amx:1024", 1);
-        printf("amx: %s, %llu tile instructions computed by the handler\n", ran ? "ran" : "refused",
+            "cpu_matrix:1024", 1);
+        printf("cpu_matrix: %s, %llu tile instructions computed by the handler\n", ran ? "ran" : "refused",
                (unsigned long long)(test_amx_emulated() - before));
         ck_assert(wanted < 0 || ran == wanted);
     }
@@ -122,8 +122,8 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("quantized_gemm_amx");
-    TCase *cases = tcase_create("quantized_gemm_amx");
+    Suite *suite = suite_create("quantized_gemm_cpu_matrix");
+    TCase *cases = tcase_create("quantized_gemm_cpu_matrix");
     tcase_set_timeout(cases, 300);
     tcase_add_loop_test(cases, shapes_and_outputs, 0, PRODUCTS);
     tcase_add_loop_test(cases, blocks_and_strips, 0, PRODUCTS);

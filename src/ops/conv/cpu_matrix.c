@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Variant amx: bf16, and f32 in parts of bf16, by the tile registers of x86 CPUs. The kernel is described in
-// cl/conv/amx.cl; an engine that passes its probe is asked for when a plan is made. There, too: why x is copied.
+// Variant cpu_matrix: bf16, and f32 in parts of bf16, by the matrix engines of CPUs. The kernel is described in
+// cl/conv/cpu_matrix.cl; an engine that passes its probe is asked for when a plan is made. There, too: why x is copied.
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -30,9 +30,9 @@ enum { PARTS_PER_UNIT = 4 };
 typedef struct grid {
     bool is_folded;
     int64_t taps, tiles; /* of K: taps, and tiles of each */
-    int64_t pixels[3];   /* of a phase, in each dimension of space */
-    int64_t all;         /* pixels of all phases and images */
-    int64_t positions;   /* from y's first to its last */
+    int64_t pixels[3]; /* of a phase, in each dimension of space */
+    int64_t all; /* pixels of all phases and images */
+    int64_t positions; /* from y's first to its last */
 } grid;
 
 static grid grid_of(const husk__conv_geometry *g)
@@ -115,9 +115,9 @@ static uint64_t image_bytes(const husk__conv_problem *problem)
 static bool supports(const husk__candidate *candidate, char reason[HUSK__REASON_CAPACITY])
 {
     const husk__conv_problem *problem = candidate->problem;
-    if (husk__engine_claimed(HUSK__ENGINE_AMX, candidate->traits, problem->dtype, problem->precision))
+    if (husk__engine_claimed(HUSK__ENGINE_TILES, candidate->traits, problem->dtype, problem->precision))
         return true;
-    snprintf(reason, HUSK__REASON_CAPACITY, "no AMX for this dtype and precision on this device");
+    snprintf(reason, HUSK__REASON_CAPACITY, "no engine of CPUs for this dtype and precision on this device");
     return false;
 }
 
@@ -130,9 +130,9 @@ static int64_t block_tiles(const husk__candidate *candidate)
     return husk__divide_up(tiles, husk__divide_up(tiles, candidate->configuration->values[BLOCK_TILES]));
 }
 
-// Cycles. To multiply two tiles: by the manual, as in gemm/amx.c; no such CPU was at hand. To copy 64 bytes of the
-// image, of bf16 and of f32 in parts, and to bring a vector of sums to y: as measured, roughly, on another.
-static const double MULTIPLY = 16.0 / 0.8, COPY_BF16 = 8.0, COPY_F32 = 16.0, FINISH = 12.0;
+// Cycles. To copy 64 bytes of the image, of bf16 and of f32 in parts, and to bring a vector of sums to y: as measured,
+// roughly, on a CPU without tiles.
+static const double COPY_BF16 = 8.0, COPY_F32 = 16.0, FINISH = 12.0;
 static const double ENTER_TILE = 60.0, WAIT = 100.0, ITEM_CYCLES = 6000.0;
 // Weights are packed element by element: slower by this than where vectors are transposed.
 static const double PACKING_SLOWER = 2.5;
@@ -146,11 +146,13 @@ static int64_t positions_of(const husk__conv_problem *problem)
 static double item_cycles(const husk__candidate *candidate, const husk_machine_rates *rates, int64_t panels,
                           int64_t filter_panels)
 {
-    (void)rates; // tiles of this engine have a rate of their own
     const husk__conv_problem *problem = candidate->problem;
     const double tiles = (double)tiles_of(problem), products = product_of(problem) == HUSK__PRODUCT_BF16X3 ? 3.0 : 1.0;
     const double blocks = (double)husk__divide_up((int64_t)tiles, block_tiles(candidate));
-    const double tile = 4.0 * (tiles * products * MULTIPLY + 16.0 * FINISH + ENTER_TILE + (blocks - 1.0) * WAIT);
+    const husk__engine *engine =
+        husk__engine_claimed(HUSK__ENGINE_TILES, candidate->traits, problem->dtype, problem->precision);
+    const double multiply = husk__engine_tile_cycles(engine, rates);
+    const double tile = 4.0 * (tiles * products * multiply + 16.0 * FINISH + ENTER_TILE + (blocks - 1.0) * WAIT);
     return ITEM_CYCLES + (double)panels * (double)filter_panels * tile;
 }
 
@@ -216,10 +218,10 @@ static uint64_t workspace(const husk__candidate *candidate)
 
 // waiting: sums of a work-item that wait; depth: tiles of K in a block; image_from and room: the first pixel that is
 // copied, and how many an image has room for.
-typedef struct amx_state {
+typedef struct cpu_matrix_state {
     husk__conv_state shared;
     int64_t filter_items, waiting, depth, image_from, room;
-} amx_state;
+} cpu_matrix_state;
 
 static husk_status prepare(husk_plan *plan, const husk__scope *scope)
 {
@@ -228,20 +230,21 @@ static husk_status prepare(husk_plan *plan, const husk__scope *scope)
     const husk__candidate candidate = husk__candidate_of(plan);
     const husk__engine *engine;
     husk__product product;
-    husk_status status = husk__engine_find(plan->context, HUSK__ENGINE_AMX, problem->dtype, problem->precision, &engine,
-                                           &product, scope);
+    husk_status status = husk__engine_find(plan->context, HUSK__ENGINE_TILES, problem->dtype, problem->precision,
+                                           &engine, &product, scope);
     if (status != HUSK_OK)
         return status;
     husk__text options = {0};
     husk__engine_product_options(engine, product, &options);
     husk__text_format(&options, " %s%s", plan->configuration->options, has_rows(problem) ? " -DPOSITIONS_A" : "");
-    status = options.failed ? husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan")
-                            : husk__conv_prepare_with(plan, sizeof(amx_state), options.bytes, "conv/amx.cl",
-                                                      "husk_conv_amx", "husk_conv_amx_pack", scope);
-    amx_state *state = plan->state;
+    status = options.failed
+                 ? husk__fail(scope, HUSK_OUT_OF_HOST_MEMORY, "no host memory for a plan")
+                 : husk__conv_prepare_with(plan, sizeof(cpu_matrix_state), options.bytes, "conv/cpu_matrix.cl",
+                                           "husk_conv_cpu_matrix", "husk_conv_cpu_matrix_pack", scope);
+    cpu_matrix_state *state = plan->state;
     if (status == HUSK_OK)
-        status =
-            husk__conv_kernel(plan, options.bytes, "conv/amx.cl", "husk_conv_amx_image", &state->shared.lay_out, scope);
+        status = husk__conv_kernel(plan, options.bytes, "conv/cpu_matrix.cl", "husk_conv_cpu_matrix_image",
+                                   &state->shared.lay_out, scope);
     husk__text_free(&options);
     if (status != HUSK_OK)
         return status;
@@ -268,7 +271,7 @@ static husk_status run(const husk_plan *plan, husk_queue *queue, const void *arg
                        const husk__scope *scope)
 {
     const husk__conv_problem *problem = plan->problem;
-    const amx_state *state = plan->state;
+    const cpu_matrix_state *state = plan->state;
     const husk__conv_arguments *given = arguments;
     const size_t *groups = state->shared.range.groups;
     const uint64_t packing = husk__conv_packing_bytes(problem, state->shared.packed_count);
@@ -296,8 +299,8 @@ static husk_status run(const husk_plan *plan, husk_queue *queue, const void *arg
     return husk__conv_launch(plan, queue, arguments, weights, extra, sizeof extra / sizeof *extra, scope);
 }
 
-const husk__variant husk__conv_amx = {
-    .name = "amx",
+const husk__variant husk__conv_cpu_matrix = {
+    .name = "cpu_matrix",
     .family = HUSK__FAMILY_CPU,
     .configurations = MENU,
     .configuration_count = sizeof MENU / sizeof *MENU,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Matrix multiplication by AMX, for CPU devices: C = act(alpha * op(A) * op(B) + beta * C + bias).
+// Matrix multiplication by a CPU's matrix engine (lib/amx.clh): C = act(alpha * op(A) * op(B) + beta * C + bias).
 //
 // A work-group is one work-item that owns a range of rows and columns of one matrix of the batch. It walks its columns
 // in strips. For every block of K it copies the strip of B into panels that stay in the second-level cache, then, for
@@ -11,7 +11,7 @@
 //   -DPRODUCT_...            what is multiplied: see lib/amx.clh
 //   -DBLOCK_TILES=8..64      most tiles of 32 steps in a block of K
 //   -DSTRIP_WORDS=...        room for the panels of a strip, in words of 32 bits
-//   -DB_PACKED, -DA_PACKED   B, or A, is the output of husk_gemm_amx_pack, and is not copied
+//   -DB_PACKED, -DA_PACKED   B, or A, is the output of husk_gemm_cpu_matrix_pack, and is not copied
 //   -DACT_SMOOTH             with the transcendental activations, see lib/activation.clh
 #if !defined(BLOCK_TILES) || !defined(STRIP_WORDS)
 #error "BLOCK_TILES and STRIP_WORDS, the room for panels, are not set: the host passes both"
@@ -92,14 +92,15 @@ inline void finish_tile(const float *lines, __global data_t *c, long c_row, long
 // x * group_columns..., rows y * group_rows..., multiples of 32, of group_matrices matrices, strip_columns columns at a
 // time and block_tiles tiles of K. Where K takes more, its sums wait at sums, group_sums floats for each group.
 __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf)))
-__kernel void husk_gemm_amx(const __global data_t *restrict a_base, long a_offset, long a_row, long a_step,
-                            long a_batch, const __global data_t *restrict b_base, long b_offset, long b_step,
-                            long b_column, long b_batch, const __global data_t *restrict bias_base, long bias_offset,
-                            long bias_stride, int bias_kind, __global data_t *restrict c_base, long c_offset,
-                            long c_row, long c_column, long c_batch, __global float *restrict sums_base,
-                            long sums_offset, long group_sums, int wide, int m, int n, int k, int batch,
-                            int group_rows, int group_columns, int group_matrices, int strip_columns,
-                            int block_tiles, float alpha, float beta, ACT_PARAMS)
+__kernel void husk_gemm_cpu_matrix(const __global data_t *restrict a_base, long a_offset, long a_row, long a_step,
+                                   long a_batch, const __global data_t *restrict b_base, long b_offset, long b_step,
+                                   long b_column, long b_batch, const __global data_t *restrict bias_base,
+                                   long bias_offset, long bias_stride, int bias_kind, __global data_t *restrict c_base,
+                                   long c_offset, long c_row, long c_column, long c_batch,
+                                   __global float *restrict sums_base, long sums_offset, long group_sums, int wide,
+                                   int m, int n, int k, int batch, int group_rows, int group_columns,
+                                   int group_matrices, int strip_columns, int block_tiles, float alpha, float beta,
+                                   ACT_PARAMS)
 {
     ONE_ITEM();
     const int first = get_group_id(2) * group_matrices;
@@ -195,9 +196,9 @@ __kernel void husk_gemm_amx(const __global data_t *restrict a_base, long a_offse
 // apart they lie, and their k steps. Work-group (x, y) does panel x of matrix y or, by_steps, tile x of K of all its
 // panels: whichever reads what lies side by side.
 __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf)))
-__kernel void husk_gemm_amx_pack(const __global data_t *restrict base, long offset, long line, long step, long batch,
-                                 __global uint *restrict packed_base, long packed_offset, int is_a, int lines, int k,
-                                 int by_steps)
+__kernel void husk_gemm_cpu_matrix_pack(const __global data_t *restrict base, long offset, long line, long step,
+                                        long batch, __global uint *restrict packed_base, long packed_offset, int is_a,
+                                        int lines, int k, int by_steps)
 {
     ONE_ITEM();
     const int panels = (lines + AMX_BLOCK - 1) / AMX_BLOCK, tiles = tiles_of(k), x = get_group_id(0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Convolution by AMX, for CPU devices: 32 filters by 32 positions of y at a time, in two launches.
+// Convolution by a CPU's matrix engine (lib/amx.clh): 32 filters by 32 positions of y at a time, in two launches.
 //
 // The first copies x, once, into an image of bf16 (of f32 in parts) whose pixels a tile instruction reads where they
 // lie: zeros around it, a stride's phases apart, so that pixels under one tap of neighbouring positions are neighbours.
@@ -46,7 +46,7 @@ inline int up_to(int count, int multiple)
     return (count + multiple - 1) / multiple * multiple;
 }
 
-// The host decides likewise (src/ops/conv/amx.c).
+// The host decides likewise (src/ops/conv/cpu_matrix.c).
 inline int is_folded(int channels, int kernel_w)
 {
     return 2 * up_to(kernel_w * channels, AMX_STEPS) <= kernel_w * up_to(channels, AMX_STEPS);
@@ -100,9 +100,10 @@ inline void set_grid(struct grid *g, int channels, int batch, int out_d, int out
 
 // w [groups * filters][channels][taps] -> packed [group][32 filters][tile of K][AMX_STEP], zero where nothing is.
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf)))
-void husk_conv_amx_pack(const __global data_t *restrict w_base, long w_offset, __global uint *restrict packed_base,
-                        long packed_offset, int filters, int channels, int kernel_d, int kernel_h, int kernel_w,
-                        long w_stride_k, long w_stride_c, long w_stride_d, long w_stride_h, long w_stride_w)
+void husk_conv_cpu_matrix_pack(const __global data_t *restrict w_base, long w_offset,
+                               __global uint *restrict packed_base, long packed_offset, int filters, int channels,
+                               int kernel_d, int kernel_h, int kernel_w, long w_stride_k, long w_stride_c,
+                               long w_stride_d, long w_stride_h, long w_stride_w)
 {
     ONE_ITEM();
     const int folds = is_folded(channels, kernel_w);
@@ -185,8 +186,9 @@ ALWAYS_INLINE some_t load_lanes(const __global data_t *x, long count, long at, l
 // Work-group (i, g) makes its share of the pixels of group g's image: those from pixel `from` on, `pixels` with what
 // lies behind the last, where tiles may end. Pixel number `from` is the image's first.
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf)))
-void husk_conv_amx_image(const __global data_t *restrict x_base, long x_offset, __global ushort *restrict image_base,
-                         long image_offset, CONV_PARAMS, long from, long pixels)
+void husk_conv_cpu_matrix_image(const __global data_t *restrict x_base, long x_offset,
+                                __global ushort *restrict image_base, long image_offset, CONV_PARAMS, long from,
+                                long pixels)
 {
     ONE_ITEM();
     struct grid g;
@@ -320,12 +322,12 @@ inline void finish_tile(const float *sums, const long *y_at, int count, int filt
 // block of block_tiles tiles of K. Where K takes more, sums wait at `waiting`, waiting_item floats for each work-group.
 // The pixels before image_from are x itself: there one tap's channels lie as in an image. `pixels`: as above.
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf)))
-void husk_conv_amx(const __global data_t *restrict x_base, long x_offset, const __global uint *restrict w_base,
-                   long w_offset, const __global data_t *restrict bias_base, long bias_offset, int flags,
-                   __global data_t *restrict y_base, long y_offset, CONV_PARAMS, int filter_items, int block_tiles,
-                   int strip_panels, __global float *restrict waiting_base, long waiting_offset, long waiting_item,
-                   const __global ushort *restrict image_base, long image_offset, long image_from, long pixels,
-                   SHARES_PARAM, ACT_PARAMS)
+void husk_conv_cpu_matrix(const __global data_t *restrict x_base, long x_offset, const __global uint *restrict w_base,
+                          long w_offset, const __global data_t *restrict bias_base, long bias_offset, int flags,
+                          __global data_t *restrict y_base, long y_offset, CONV_PARAMS, int filter_items,
+                          int block_tiles, int strip_panels, __global float *restrict waiting_base, long waiting_offset,
+                          long waiting_item, const __global ushort *restrict image_base, long image_offset,
+                          long image_from, long pixels, SHARES_PARAM, ACT_PARAMS)
 {
     ONE_ITEM();
     CONV_UNITS
@@ -365,13 +367,11 @@ void husk_conv_amx(const __global data_t *restrict x_base, long x_offset, const 
         const long planes = column / g.width / g.height;
         int od = planes % g.depth;
         long n = planes / g.depth;
-        for (int j = 0; j < width; ++j) {
-            y_at[j] = ow < out_w && oh < out_h && od < out_d
-                          ? n * y_stride_n + od * y_stride_d + oh * y_stride_h + ow * y_stride_w
-                          : -1;
-            if (++ow < g.width)
-                continue;
-            ow = 0;
+        for (int j = 0; j < width; ow = 0) { // a row of the image, or what is left of it
+            const int end = min(width, j + g.width - ow), there = oh < out_h && od < out_d ? j + out_w - ow : j;
+            const long row = n * y_stride_n + od * y_stride_d + oh * y_stride_h + (ow - j) * y_stride_w;
+            for (; j < end; ++j)
+                y_at[j] = j < there ? row + j * y_stride_w : -1;
             if (++oh < g.height)
                 continue;
             oh = 0;
@@ -410,20 +410,15 @@ void husk_conv_amx(const __global data_t *restrict x_base, long x_offset, const 
                     const long step = g.pixel, row = g.row;
                     const __global ushort *from = image + (column + j) * step;
 #endif
-                    if (block == 0)
-                        amx_clear(sums);
-                    else
+                    const int is_first = block == 0;
+                    if (!is_first)
                         amx_resume(sums, to);
 #ifdef POSITIONS_A
                     const int is_tall = count > AMX_SIDE;
-                    for (int t = 0; t < depth; ++t)
-                        amx_step(from + at[t], row, AMX_SIDE * step, g.low, weights + 2 * t * AMX_STEP, 2 * AMX_SIDE,
-                                 2 * AMX_TILE, 4 * AMX_TILE, is_tall, sums);
+                    amx_walk_a(from, row, AMX_SIDE * step, g.low, at, depth, weights, is_first, is_tall, sums);
 #else
                     const int is_tall = filters_left > AMX_SIDE;
-                    for (int t = 0; t < depth; ++t)
-                        amx_step(weights + 2 * t * AMX_STEP, 2 * AMX_SIDE, 2 * AMX_TILE, 4 * AMX_TILE, from + at[t],
-                                 row, AMX_SIDE * step, g.low, is_tall, sums);
+                    amx_walk_b(weights, from, row, AMX_SIDE * step, g.low, at, depth, is_first, is_tall, sums);
 #endif
                     if (!is_last) {
                         amx_wait(sums, to);

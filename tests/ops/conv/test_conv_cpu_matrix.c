@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // ctest: tiers=default,long timeout=600 with=conv_backward_case,conv_engine_case
-// Convolution by AMX against the reference: the kernels' own machine code, whose tile instructions are computed by a
-// handler where the CPU has none (support/amx_emulator.h), and soft_amx, on any device; within the bound that the plan
-// states. In the default tier the machine code in bf16 alone, for the sake of few programs.
+// Convolution by CPUs' matrix engines against the reference, within the bound that the plan states: the kernels' own
+// machine code, whose tile instructions are computed by a handler where the CPU has none (support/amx_emulator.h); dot
+// products of AVX-512, where the CPU has them; and soft_amx, on any device. In the default tier the machine code in
+// bf16 alone, for the sake of few programs.
 #include <stdio.h>
 #include <string.h>
 
@@ -12,19 +13,20 @@
 #include "support/environment.h"
 
 static const test_product products[] = {
-    {"amx", HUSK_BF16, HUSK_PRECISION_HIGHEST, 0},  {"amx", HUSK_F32, HUSK_PRECISION_HIGH, 0},
-    {"amx", HUSK_F32, HUSK_PRECISION_MEDIUM, 0},    {"soft_amx", HUSK_BF16, HUSK_PRECISION_HIGHEST, 0},
-    {"soft_amx", HUSK_F32, HUSK_PRECISION_HIGH, 0}, {"soft_amx", HUSK_F32, HUSK_PRECISION_MEDIUM, 0},
+    {"amx", HUSK_BF16, HUSK_PRECISION_HIGHEST, 0},       {"avx512_bf16", HUSK_BF16, HUSK_PRECISION_HIGHEST, 0},
+    {"amx", HUSK_F32, HUSK_PRECISION_HIGH, 0},           {"amx", HUSK_F32, HUSK_PRECISION_MEDIUM, 0},
+    {"avx512_bf16", HUSK_F32, HUSK_PRECISION_MEDIUM, 0}, {"soft_amx", HUSK_BF16, HUSK_PRECISION_HIGHEST, 0},
+    {"soft_amx", HUSK_F32, HUSK_PRECISION_HIGH, 0},      {"soft_amx", HUSK_F32, HUSK_PRECISION_MEDIUM, 0},
 };
-enum { PRODUCTS = sizeof products / sizeof *products, IN_DEFAULT = 1, EACH = 60 };
+enum { PRODUCTS = sizeof products / sizeof *products, IN_DEFAULT = 2, EACH = 60 };
 
-static const char *const variants[] = {"amx:512", "amx:1024"};
+static const char *const variants[] = {"cpu_matrix:512", "cpu_matrix:1024"};
 
 // Whether the engine can be here at all.
 static bool begin(const test_product *p)
 {
     test_setenv("HUSK_ENGINES", p->engine);
-    return p->engine[0] == 's' || test_emulate_amx();
+    return test_engine_is_here(p->engine);
 }
 
 static bool run(conv_backward_case *c, const test_product *p, int i, husk_act activation)
@@ -106,7 +108,7 @@ START_TEST(packed_weights_have_a_form)
     if (!begin(p))
         return;
     const conv_backward_case forms[2] = {of_form(_i, 0), of_form(_i, 1)};
-    const husk_conv_params params = conv_engine_params(&forms[0], p, "amx:512");
+    const husk_conv_params params = conv_engine_params(&forms[0], p, "cpu_matrix:512");
     test_tensor w = test_input_of(p->dtype, 4, forms[0].w, TEST_PACKED, 6, 1.0f);
     husk_plan *plans[2] = {NULL};
     husk_packed *packed[2] = {NULL};
@@ -135,7 +137,7 @@ START_TEST(packed_weights_have_a_form)
         test_fetch(&y[i]);
         husk_ref_conv_prepare(&op);
         husk_ref_conv_check(&op, 1, &y[i].array, &report);
-        test_accept("conv", "amx:512", "packed weights", &report);
+        test_accept("conv", "cpu_matrix:512", "packed weights", &report);
         husk_ref_conv_release(&op);
     }
     for (int i = 0; i < 2; ++i) {
@@ -156,7 +158,7 @@ START_TEST(instructions_are_met)
         return;
     conv_backward_case c = conv_backward_plain(40, 40, 8, 3, 1, 1);
     const bool ran = run(&c, &products[0], 0, HUSK_ACT_NONE);
-    printf("amx: %s, %llu tile instructions computed by the handler\n", ran ? "ran" : "refused",
+    printf("cpu_matrix: %s, %llu tile instructions computed by the handler\n", ran ? "ran" : "refused",
            (unsigned long long)test_amx_emulated());
     const int wanted = test_amx_is_wanted();
     ck_assert(wanted < 0 || ran == wanted);
@@ -166,8 +168,8 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("conv_amx");
-    TCase *cases = tcase_create("conv_amx");
+    Suite *suite = suite_create("conv_cpu_matrix");
+    TCase *cases = tcase_create("conv_cpu_matrix");
     tcase_set_timeout(cases, 600);
     tcase_add_loop_test(cases, every_product_is_within_its_bound, 0, PRODUCTS);
     tcase_add_loop_test(cases, blocks_and_strips, 0, PRODUCTS);
