@@ -62,20 +62,17 @@ static bool claims_dpas(const husk_device_traits *traits)
 }
 
 // PoCL compiles for the CPU that this process runs on, by a compiler whose assembler knows the instructions.
-static bool is_assembled(const husk_device_traits *traits)
-{
-    return traits->device_class == HUSK_DEVICE_CPU && husk__is_pocl(traits) && !husk__breaks_on_assembly(traits);
-}
-
 static bool claims_amx(const husk_device_traits *traits)
 {
-    return is_assembled(traits) && husk__cpu_has_amx();
+    return traits->device_class == HUSK_DEVICE_CPU && husk__is_pocl(traits) && !husk__breaks_on_assembly(traits) &&
+           husk__cpu_has_amx();
 }
 
-// And that uses vectors of 512 bits.
+// The same, by a builtin of its compiler, which uses vectors of 512 bits.
 static bool claims_avx512_bf16(const husk_device_traits *traits)
 {
-    return is_assembled(traits) && traits->vector_width == 16 && husk__cpu_has_avx512_bf16();
+    return traits->device_class == HUSK_DEVICE_CPU && husk__is_pocl(traits) && traits->vector_width == 16 &&
+           husk__cpu_has_avx512_bf16();
 }
 
 static bool claims_all(const husk_device_traits *traits)

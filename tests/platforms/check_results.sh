@@ -22,9 +22,9 @@ for place in '' long/ devices/narrow/ devices/index_64/ devices/narrow_dtypes/ v
     are result "${place}ops/gemm" "${place}select/plan" "${place}train/graph" "${place}verify/smoke"
 done
 are result train/train/whole train/dist/four platform/verify/smoke faults/train/graph_sweep bench/ragged \
-    dtypes/bench/ragged bench/verify bench/verify_linear long/bench/planted_writes fuzz/random_calls long/kernels same_bits \
-    configurations/operators soak/soak soak/short oclgrind/races oclgrind/memory oclgrind/examples/train_digits \
-    examples/packed_lstm dist/alike ref/golden_conv
+    dtypes/bench/ragged bench/verify bench/verify_linear long/bench/planted_writes fuzz/random_calls long/kernels \
+    same_bits configurations/operators soak/soak soak/short oclgrind/races oclgrind/memory \
+    oclgrind/examples/train_digits examples/packed_lstm dist/alike ref/golden_conv
 are other runtime/queue valgrind/runtime/queue devices/runtime/platforms bench/clbench faults/bench/fault_sweep \
     weather devices/weather silence assembly/kernels offline/kernels oclgrind/kernels fuzz/planted fuzz/case \
     replay/case structure/house consumer/train consumer/dist builds/total
