@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// cl/conv/direct.cl: convolutions with filters of some depth, on CPU devices, without a matrix of patches.
+// cl/conv/direct.cl and direct_rows.cl: convolutions with filters of some depth, on CPU devices, without a matrix of
+// patches.
 #include <stdio.h>
 
 #include "base/checked.h"
@@ -187,6 +188,19 @@ static double staging_cycles(const husk__candidate *candidate, int64_t tiles)
     return in_rows * (double)(g->channels * g->kernel[0]) * phases * (STAGE_ROW_CYCLES + vectors * STAGE_CYCLES);
 }
 
+// The share of a filter's rows that do not lie in the padding: tiles of filters leave out the others.
+static double rows_inside(const husk__conv_geometry *g)
+{
+    int64_t inside = 0;
+    for (int64_t row = 0; g->pad[1] > 0 && row < g->out[1]; ++row) {
+        const int64_t first = row * g->stride[1] - g->pad[1], dilation = g->dilation[1];
+        const int64_t above = first < 0 ? husk__min_i64(g->kernel[1], husk__divide_up(-first, dilation)) : 0;
+        const int64_t end = first < g->in[1] ? husk__min_i64(g->kernel[1], (g->in[1] - 1 - first) / dilation + 1) : 0;
+        inside += husk__max_i64(0, end - above);
+    }
+    return g->pad[1] > 0 ? (double)inside / (double)husk__max_i64(1, g->out[1] * g->kernel[1]) : 1.0;
+}
+
 // What one work-item of a split takes.
 static double item_cycles(const husk__candidate *candidate, const husk_machine_rates *rates, int64_t tiles,
                           int64_t panels)
@@ -199,7 +213,8 @@ static double item_cycles(const husk__candidate *candidate, const husk_machine_r
     if (is_of_positions(candidate->configuration))
         tile = depth * (double)g->filters / (double)filter_panels(candidate) / rates->fma_per_cycle + STRIP_CYCLES;
     else
-        tile = depth * (double)g->out[2] / (double)row_tiles(candidate) * of_filters.vectors / rates->fma_per_cycle +
+        tile = depth * rows_inside(g) * (double)g->out[2] / (double)row_tiles(candidate) * of_filters.vectors /
+                   rates->fma_per_cycle +
                TILE_CYCLES;
     const blocks b = cut(candidate);
     const int64_t block_tiles =
@@ -266,7 +281,7 @@ static uint64_t workspace(const husk__candidate *candidate)
 
 typedef struct direct_state {
     husk__conv_state shared;
-    uint64_t scratch_at;  // where scratch of work-items begins, in bytes
+    uint64_t scratch_at; // where scratch of work-items begins, in bytes
     int64_t scratch_item; // of one, in elements
     blocks blocks;
     int64_t filter_items;
@@ -277,9 +292,10 @@ static husk_status prepare(husk_plan *plan, const husk__scope *scope)
     const husk__conv_problem *problem = plan->problem;
     const husk__candidate candidate = husk__candidate_of(plan);
     const bool is_rows = is_of_positions(plan->configuration);
-    husk_status status = husk__conv_prepare(plan, sizeof(direct_state), "conv/direct.cl",
-                                            is_rows ? "husk_conv_direct_rows" : "husk_conv_direct",
-                                            is_rows ? "husk_conv_direct_rows_pack" : "husk_conv_direct_pack", scope);
+    husk_status status =
+        husk__conv_prepare(plan, sizeof(direct_state), is_rows ? "conv/direct_rows.cl" : "conv/direct.cl",
+                           is_rows ? "husk_conv_direct_rows" : "husk_conv_direct",
+                           is_rows ? "husk_conv_direct_rows_pack" : "husk_conv_direct_pack", scope);
     if (status != HUSK_OK)
         return status;
     direct_state *state = plan->state;
