@@ -3,8 +3,9 @@
 """assembly.py RUN_VARIANTS FOLDER: has PoCL compile what the library runs on this CPU, and reads what came of it.
 
 RUN_VARIANTS is the program made of run_variants.c. FOLDER is made anew; it keeps PoCL's cache and a table of all loops,
-loops.tsv. --again reads what the run before has left there. Exit status: 0 all is well, 1 something was found, 77 the
-machine code of this device cannot be read. docs/testing.md says what is looked for.
+loops.tsv. --again reads what the run before has left there. --cpu NAME (or HUSK_ASSEMBLY_CPU) has PoCL compile for
+another CPU, in FOLDER-NAME. Exit status: 0 all is well, 1 something was found, 77 the machine code of this device
+cannot be read. docs/testing.md says what is looked for.
 """
 import argparse
 import concurrent.futures
@@ -16,6 +17,7 @@ import subprocess
 import sys
 
 sys.dont_write_bytecode = True
+import cpus # noqa: E402
 import machine_code # noqa: E402
 import reading # noqa: E402
 import rules # noqa: E402
@@ -28,13 +30,13 @@ WORST = 25 # rows of the table
 
 # ---- compiling ----
 
-def compile_part(program, suite, folder, part, parts):
+def compile_part(program, suite, folder, part, parts, cpu):
     """Runs the program for a share of the operators, with a cache of its own, and again for those behind one in which
     it crashed: a line "crashed" is added to what it prints. 0, or why there is nothing to be read."""
     cache = os.path.join(folder, f"cache-{part}")
     os.makedirs(cache, exist_ok=True)
     environment = dict(os.environ, POCL_CACHE_DIR=cache, XDG_CACHE_HOME=cache, HUSK_CACHE="0", HUSK_TUNING="0",
-                       POCL_KERNEL_CACHE="1", POCL_LEAVE_KERNEL_COMPILER_TEMP_FILES="1")
+                       POCL_KERNEL_CACHE="1", POCL_LEAVE_KERNEL_COMPILER_TEMP_FILES="1", **cpus.environment(cpu))
     path, first = os.path.join(folder, f"runs-{part}.txt"), part
     while True:
         with open(path, "a", encoding="utf-8") as out:
@@ -51,12 +53,12 @@ def compile_part(program, suite, folder, part, parts):
         first = int(operators[-1][1]) + parts
 
 
-def compile_variants(program, suite, folder, parts):
+def compile_variants(program, suite, folder, parts, cpu):
     """The largest exit status of so many processes."""
     for part in range(parts):
         open(os.path.join(folder, f"runs-{part}.txt"), "w", encoding="utf-8").close()
     with concurrent.futures.ThreadPoolExecutor(parts) as pool:
-        return max(pool.map(lambda part: compile_part(program, suite, folder, part, parts), range(parts)))
+        return max(pool.map(lambda part: compile_part(program, suite, folder, part, parts, cpu), range(parts)))
 
 
 def lines_of(path):
@@ -96,6 +98,24 @@ def print_worst(loops):
               f"{loop.run.file} {loop.run.kernel} {loop.run.form}  {loop.run.case}")
 
 
+def print_products(loops):
+    """The main loop of each kernel and configuration: the innermost one with most multiply-adds."""
+    main_loops = {}
+    for loop in loops:
+        key = (loop.run.kernel, loop.run.form, rules.dtype_of(loop.run.case))
+        if rules.is_judged(loop) and loop.figures.products >= rules.LEAST_PRODUCTS \
+                and loop.figures.products > (main_loops[key].figures.products if key in main_loops else 0):
+            main_loops[key] = loop
+    costly = sorted((loop for loop in main_loops.values() if rules.per_product(loop) > rules.PRODUCT_BOUND),
+                    key=rules.per_product, reverse=True)
+    print(f"\nMain loops of multiply-adds: {len(main_loops)}, of which {len(costly)} take more than "
+          f"{rules.PRODUCT_BOUND} instructions for each:")
+    print(f"{'instr/product':>13} {'products':>8}  file, kernel, configuration, case")
+    for loop in costly:
+        print(f"{rules.per_product(loop):13.2f} {loop.figures.products:8}  "
+              f"{loop.run.file} {loop.run.kernel} {loop.run.form}  {loop.run.case}")
+
+
 def print_calls(loops):
     called = {}
     for loop in loops:
@@ -112,11 +132,12 @@ def print_calls(loops):
 def write_table(loops, path):
     with open(path, "w", encoding="utf-8") as file:
         file.write("family\tfile\tkernel\tconfiguration\tcase\tfunction\taddress\tinner\tendless\tinstructions\t"
-                   "arithmetic\tloads\tstores\tcalls\tobject\n")
+                   "arithmetic\tproducts\tloads\tstores\tcalls\tobject\n")
         for loop in loops:
             run, f = loop.run, loop.figures
             words = [run.family, run.file, run.kernel, run.form, run.case, loop.function, hex(loop.address), loop.inner,
-                     loop.endless, f.instructions, f.arithmetic, f.loads, f.stores, " ".join(f.calls), run.object]
+                     loop.endless, f.instructions, f.arithmetic, f.products, f.loads, f.stores, " ".join(f.calls),
+                     run.object]
             file.write("\t".join(map(str, words)) + "\n")
 
 
@@ -143,6 +164,7 @@ def examine(folder, jobs):
     print(f"PoCL {device[1]}, {device[0]}: {len(runs)} kernels compiled for {len({run.kernel for run in runs})} names; "
           f"{len(inner)} innermost loops of variants for CPUs")
     print_worst(loops)
+    print_products(loops)
     print_calls(loops)
     allowed = rules.Exemptions(os.path.join(HERE, "allowed.txt"), device[1])
     unseen = rules.Exemptions(os.path.join(HERE, "unseen.txt"), device[1])
@@ -163,17 +185,21 @@ def main(arguments):
     parser.add_argument("--jobs", type=int, default=min(os.cpu_count() or 1, 16))
     parser.add_argument("--warm", action="store_true", help="what is in the caches is not compiled again")
     parser.add_argument("--again", action="store_true", help="nothing is run, and the last run's results are read")
+    parser.add_argument("--cpu", default=os.environ.get("HUSK_ASSEMBLY_CPU", ""),
+                        help="the one that PoCL compiles for, in place of this one: " + ", ".join(cpus.NAMES))
     options = parser.parse_args(arguments)
-    reason = machine_code.why_not()
+    if options.cpu not in ("", *cpus.NAMES):
+        parser.error(f"there is no CPU \"{options.cpu}\": {', '.join(cpus.NAMES)}")
+    reason = machine_code.why_not() or cpus.why_not(options.cpu)
     if reason:
         print(reason)
         return CANNOT
-    folder = os.path.abspath(options.folder)
+    folder = os.path.abspath(options.folder) + ("-" + options.cpu if options.cpu else "")
     if not options.again and not options.warm:
         shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(folder, exist_ok=True)
     if not options.again:
-        status = compile_variants(options.program, options.suite, folder, options.jobs)
+        status = compile_variants(options.program, options.suite, folder, options.jobs, options.cpu)
         if status == CANNOT:
             print(" ".join(all_lines(folder)[0]))
         if status:

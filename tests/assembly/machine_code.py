@@ -19,9 +19,10 @@ Function = namedtuple("Function", "name instructions")
 Block = namedtuple("Block", "instructions after is_whole is_guessed")
 # heads: the blocks by which it is entered. exits: the blocks that can leave it. inner: there is no loop in it.
 Loop = namedtuple("Loop", "blocks heads exits inner")
-# What a loop's instructions do: how many there are, how many compute, those that load registers of vectors and
-# floating-point numbers from fixed places of the stack and store them there, and the names of what it calls.
-Figures = namedtuple("Figures", "instructions arithmetic loads stores calls")
+# What a loop's instructions do: how many there are, how many compute, of these multiply-adds and dot products of
+# vectors, those that load registers of vectors and floating-point numbers from fixed places of the stack and store them
+# there, and the names of what it calls.
+Figures = namedtuple("Figures", "instructions arithmetic products loads stores calls")
 
 
 # ---- reading ----
@@ -114,6 +115,15 @@ ARITHMETIC_ARM = re.compile(
     r"mla?l?|cvtf|addw|addl|addv|max|min|abd|shl|shr|qadd|qsub|rhadd)\w*|bfdot|bfmmla|bfmlal\w*)$")
 
 
+PRODUCTS_X86 = re.compile(r"vfn?m(?:add|sub|addsub|subadd)\d*p[sdh]|vdp\w+|vpdp\w+")
+PRODUCTS_ARM = re.compile(r"fml[as]\w*|[su]+dot|bfdot|\w*mmla|bfmlal\w*")
+
+
+def is_product(machine, instruction):
+    """Whether it multiplies vectors and adds the products up."""
+    return bool((PRODUCTS_X86 if machine == X86 else PRODUCTS_ARM).fullmatch(instruction.name))
+
+
 def is_arithmetic(machine, instruction):
     if machine == X86:
         return bool(ARITHMETIC_X86.match(instruction.name))
@@ -155,8 +165,8 @@ def figures_of(machine, function, instructions):
     stack_use = stack_use_x86 if machine == X86 else stack_use_arm
     uses = [stack_use(i, bases) for i in instructions]
     calls = [callee_of(i) for i in instructions if flow_of(machine, i) == CALL]
-    return Figures(len(instructions), sum(is_arithmetic(machine, i) for i in instructions), uses.count("load"),
-                   uses.count("store"), calls)
+    return Figures(len(instructions), sum(is_arithmetic(machine, i) for i in instructions),
+                   sum(is_product(machine, i) for i in instructions), uses.count("load"), uses.count("store"), calls)
 
 
 # ---- the flow of control ----

@@ -17,6 +17,11 @@ STACK_BOUND = 0.45
 NEVER_ALLOWED = 1.0
 # From how many of these on a loop is judged: those with fewer wait for memory or for their own count.
 LEAST_ARITHMETIC = 8
+# A main loop of multiply-adds has at least so many, and should take at most so many instructions for each: with two
+# loads of B and a broadcast for each row a tile of 6x2 vectors takes 1.75, and what goes beyond holds up a core that
+# begins six instructions a cycle and could multiply twice.
+LEAST_PRODUCTS = 8
+PRODUCT_BOUND = 1.9
 
 
 # ---- exemptions ----
@@ -59,6 +64,10 @@ class Exemptions:
 
 def traffic(loop):
     return (loop.figures.loads + loop.figures.stores) / max(1, loop.figures.arithmetic)
+
+
+def per_product(loop):
+    return loop.figures.instructions / max(1, loop.figures.products)
 
 
 def is_judged(loop):

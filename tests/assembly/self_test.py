@@ -10,6 +10,7 @@ import tempfile
 
 sys.dont_write_bytecode = True
 import bitcode # noqa: E402
+import cpus # noqa: E402
 import machine_code # noqa: E402
 import reading # noqa: E402
 import rules # noqa: E402
@@ -119,8 +120,29 @@ def test_machine_code():
     expect("loops with one beginning", rules_of(SHARED), [])
     expect("AArch64", rules_of(ARM, machine=machine_code.ARM), [("call", "min")])
     figures = loops_of(ARM, machine=machine_code.ARM)
-    figures = figures[0].figures if figures else machine_code.Figures(0, 0, 0, 0, [])
-    expect("AArch64's figures", (figures.arithmetic, figures.loads, figures.stores), (1, 1, 1))
+    figures = figures[0].figures if figures else machine_code.Figures(0, 0, 0, 0, 0, [])
+    expect("AArch64's figures", (figures.arithmetic, figures.products, figures.loads, figures.stores), (1, 1, 1, 1))
+
+
+def test_products():
+    for machine, names, others in (
+            (machine_code.X86, "vfmadd231ps vfnmadd132pd vdpbf16ps vpdpbusd", "vmulps vaddps vpmaddwd vfmadd231ss"),
+            (machine_code.ARM, "fmla bfdot sdot usdot bfmmla fmls", "fmul fadd fmadd")):
+        for name in names.split() + others.split():
+            instruction = machine_code.Instruction(0, name, "")
+            expect(f"whether {name} multiplies and adds", machine_code.is_product(machine, instruction),
+                   name in names.split())
+    loop = loops_of(RIGHT)[0]
+    tile = loop._replace(figures=loop.figures._replace(instructions=22, products=12))
+    expect("instructions for each product", round(rules.per_product(tile), 2), 1.83)
+
+
+def test_cpus():
+    expect("this CPU as it is", (cpus.why_not(""), cpus.environment("")), ("", {}))
+    expect("vectors of AVX2", cpus.environment("haswell")["HUSK_LIMITS"], "vector_width=8")
+    for name in cpus.NAMES:
+        lacks = cpus.why_not(name)
+        expect(f"why not {name}", bool(lacks), not cpus.needs(name) <= cpus.flags_here())
 
 
 def test_bounds():
@@ -305,6 +327,8 @@ def test_coverage():
 def main():
     with tempfile.TemporaryDirectory() as folder:
         test_machine_code()
+        test_products()
+        test_cpus()
         test_names()
         test_calls_of_loops()
         test_switches()
