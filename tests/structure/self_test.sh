@@ -364,7 +364,7 @@ swept() { # swept FUNCTION: a record, a sweep and a list of exceptions, and one 
     put tests/runtime/test_sweep.c '#include "support/faults/swept.h"' 'SWEPT(husk_a, queue);'
     put tests/train/swept_graph.c '#include "train/swept_graph.h"' 'SWEPT(husk_d, graph);'
     put tests/runtime/test_other.c 'SWEPT(husk_ee, 1);' '"husk_e:"' 'static void before(void) { husk_e(1); }'
-    mkdir -p tests/select tests/bench
+    mkdir -p tests/select tests/bench tests/machine
     put bench/cases/gemm/gemm.c 'husk_gemm(queue);'
 }
 swept ''
@@ -378,6 +378,18 @@ put tests/structure/not_swept.txt 'husk_c: arithmetic' 'husk_f: arithmetic'
 caught 'husk_f: not_swept.txt has it, and the ABI has not' "$here/check_swept.sh" .
 put tests/structure/not_swept.txt 'husk_c:'
 caught 'husk_c: no sweep of faults calls it' "$here/check_swept.sh" .
+
+# Numbers without a name in what predicts a cost.
+build
+named='static const double COPY = 5.5; // cycles'
+put src/ops/conv/cost.c "$source" "$named" 'static double cost(double n)' '{' '    return 2.0 * n * COPY; // 7 each' \
+    '}' 'static int shape(void)' '{' '    return 17;' '}'
+"$here/check_literals.sh" "$house" > /dev/null || { echo "a number without a name where there is none"; exit 1; }
+put src/ops/conv/cost.c "$source" 'static double cost(double n)' '{' '    return 5.5 * n;' '}'
+caught 'cost() has a bare 5.5' "$here/check_literals.sh" "$house"
+put src/ops/conv/cost.c "$source" 'double item_cycles(int64_t n)' '{' '    return (double)n + 300;' '}'
+caught 'item_cycles() has a bare 300' "$here/check_literals.sh" "$house"
+build
 
 # Circles: of includes, of symbols, and of one of each.
 round() { # round WORDS: check_circles.sh fails and says them

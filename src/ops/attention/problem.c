@@ -306,11 +306,14 @@ bool husk__attention_supports_blocks(const husk__candidate *candidate, char reas
     return false;
 }
 
-// The tile that fits the registers, 16 where vectors have 8 lanes.
+// Rows of the tile of TILE_6, which is for 16 registers: those of AVX2, whose vectors have 8 lanes.
+enum { SMALL_TILE_M = 6, SMALL_LANES = 8 };
+
+// The tile that fits the registers, as the lanes tell: 1 for it, 2 for the other.
 double husk__attention_cost_blocks(const husk__candidate *candidate)
 {
-    const bool is_small = candidate->configuration->values[HUSK__ATTENTION_TILE_M] == 6;
-    return is_small == (candidate->traits->vector_width == 8) ? 1.0 : 2.0;
+    const bool is_small = candidate->configuration->values[HUSK__ATTENTION_TILE_M] == SMALL_TILE_M;
+    return is_small == (candidate->traits->vector_width == SMALL_LANES) ? 1.0 : 2.0;
 }
 
 int32_t husk__attention_lanes(const husk_device_traits *traits, husk_dtype dtype)
@@ -387,6 +390,9 @@ int64_t husk__attention_share(int64_t rows, int64_t most, int64_t tile)
 
 // ---- the GPU family's configurations ----
 
+// Of cl/lib/attention_workgroup.clh: rows, and columns, of a tile that a work-item holds; the larger of its two sides.
+enum { ITEM_SIDE = 4, LARGE_SIDE = 16 };
+
 const husk__configuration husk__attention_workgroup_menu[HUSK__ATTENTION_SIDES] = {
     {.name = "16x16", .options = "-DSIDE=16", .values = {16}},
     {.name = "8x8", .options = "-DSIDE=8", .values = {8}},
@@ -409,7 +415,7 @@ bool husk__attention_supports_workgroup(const husk__candidate *candidate, char r
 {
     const problem *own = candidate->problem;
     const int32_t side = candidate->configuration->values[HUSK__ATTENTION_SIDE];
-    if (own->q.dtype == HUSK_F64 && side == 16) {
+    if (own->q.dtype == HUSK_F64 && side == LARGE_SIDE) {
         snprintf(reason, HUSK__REASON_CAPACITY, "leaves f64 to work-groups whose tiles take half as much local memory");
         return false;
     }
@@ -417,9 +423,17 @@ bool husk__attention_supports_workgroup(const husk__candidate *candidate, char r
         snprintf(reason, HUSK__REASON_CAPACITY, "needs work-groups of %d", side * side);
         return false;
     }
-    return husk__attention_can_launch(&own->q, 4 * side, husk__divide_up(own->v.shape[COLUMNS], 4 * side), side * side,
-                                      reason);
+    return husk__attention_can_launch(&own->q, ITEM_SIDE * side,
+                                      husk__divide_up(own->v.shape[COLUMNS], ITEM_SIDE * side), side * side, reason);
 }
+
+// What the variants for GPUs are compared with one another by, and with nothing else, so that it is a scale that they
+// share: a launch, and multiply-adds of a compute unit in a nanosecond.
+static const double LAUNCH_NS = 5000.0, UNIT_PRODUCTS = 128.0;
+static const double WEIGHT_PRODUCTS = 24.0; // multiply-adds in the time that a score takes to become a weight
+static const double CAUSAL_MEAN = 0.5;      // of the keys that the first tile of queries sees, and the last
+// The share of a unit's multiply-adds that variant workgroup comes to, by its side.
+static const double LARGE_EFFICIENCY = 0.4, SMALL_EFFICIENCY = 0.3;
 
 double husk__attention_cost_groups(const husk__candidate *candidate, int64_t rows, int64_t columns, double efficiency)
 {
@@ -428,16 +442,17 @@ double husk__attention_cost_groups(const husk__candidate *candidate, int64_t row
     const int64_t parts = husk__divide_up(husk__max_i64(e, 1), columns);
     const int64_t groups = husk__divide_up(queries, rows) * own->q.shape[BATCH] * own->q.shape[HEADS] * parts;
     const int64_t rounds = husk__divide_up(groups, husk__max_i64(1, candidate->traits->compute_units));
-    const double seen = own->causal ? 0.5 * (double)(keys + husk__min_i64(keys, rows)) : (double)keys;
+    const double seen = own->causal ? CAUSAL_MEAN * (double)(keys + husk__min_i64(keys, rows)) : (double)keys;
     // Blocks of columns that no column of y falls into are left out.
     const double block = (double)husk__min_i64(husk__round_up(husk__max_i64(e, 1), rows), columns);
     const double terms = (double)own->q.shape[COLUMNS] + block;
-    // A unit does some 128 multiply-adds in a nanosecond; a weight takes as long as some 24.
-    return 5000.0 + (double)rounds * (double)rows * seen * (terms / (128.0 * efficiency) + 24.0 / 128.0);
+    return LAUNCH_NS + (double)rounds * (double)rows * seen *
+                           (terms / (UNIT_PRODUCTS * efficiency) + WEIGHT_PRODUCTS / UNIT_PRODUCTS);
 }
 
 double husk__attention_cost_workgroup(const husk__candidate *candidate)
 {
     const int32_t side = candidate->configuration->values[HUSK__ATTENTION_SIDE];
-    return husk__attention_cost_groups(candidate, 4 * side, 4 * side, side == 16 ? 0.4 : 0.3);
+    return husk__attention_cost_groups(candidate, ITEM_SIDE * side, ITEM_SIDE * side,
+                                       side == LARGE_SIDE ? LARGE_EFFICIENCY : SMALL_EFFICIENCY);
 }

@@ -60,10 +60,13 @@ static int64_t ranges_of(const problem *own)
     return husk__divide_up(husk__max_i64(own->k.shape[LENGTH], 1), range_of(own));
 }
 
+// What decides between `whole` and `split`, and nothing else: the second kernel of `split`, which joins; bytes of keys
+// and values that a core takes in a nanosecond.
+static const double JOIN_NS = 15e3, BYTES_PER_NS = 12;
+
 // Cores are left idle by work-groups of all ranges where there are few of them; a second kernel takes time, too.
 static double time_of(const problem *own, const husk_device_traits *traits, bool splits)
 {
-    const double JOIN_NS = 15e3, BYTES_PER_NS = 12; // of one core
     const int64_t cores = (int64_t)traits->compute_units, units = units_of(own), ranges = ranges_of(own);
     const double unit = (double)own->k.shape[LENGTH] * (double)(own->q.shape[COLUMNS] + own->v.shape[COLUMNS]) *
                         (double)husk_dtype_size(own->q.dtype) / BYTES_PER_NS;
@@ -101,13 +104,16 @@ static bool suits(const husk__candidate *candidate)
     return own->q.shape[LENGTH] <= MOST_QUERIES;
 }
 
-// As blocks: 1 for the better, 2 and more for the worse of the two.
+// Beside blocks, whose better configuration costs 1 and the other 2: before both where this suits, after both where
+// not; and what is added for the slower of its own two.
+static const double SUITED = 0.5, UNSUITED = 4.0, SLOWER = 0.1;
+
 static double cost(const husk__candidate *candidate)
 {
     const problem *own = candidate->problem;
     const bool splits = candidate->configuration->values[SPLITS] != 0;
     const bool is_faster = time_of(own, candidate->traits, splits) <= time_of(own, candidate->traits, !splits);
-    return (suits(candidate) ? 0.5 : 4.0) + (is_faster ? 0.0 : 0.1);
+    return (suits(candidate) ? SUITED : UNSUITED) + (is_faster ? 0.0 : SLOWER);
 }
 
 static uint64_t workspace(const husk__candidate *candidate)

@@ -127,20 +127,25 @@ static uint64_t workspace(const husk__candidate *candidate)
     return husk__attention_totals_bytes(&totals, &range, (int64_t)v[BLOCK] * (v[WIDTH] + 2 * v[BLOCK]), own->q.dtype);
 }
 
+static const double PERCENT = 0.01; // in which a configuration's EFFICIENCY counts
+
 static double cost_tiled(const husk__candidate *candidate)
 {
     const int32_t *v = candidate->configuration->values;
-    return husk__attention_cost_groups(candidate, v[BLOCK], v[WIDTH], 0.01 * v[EFFICIENCY]);
+    return husk__attention_cost_groups(candidate, v[BLOCK], v[WIDTH], PERCENT * v[EFFICIENCY]);
 }
 
-// As if an engine were plain arithmetic that is so much faster, very roughly: it wins where it is there.
+// How much faster than plain arithmetic an engine is taken to be, very roughly, where it multiplies once, and where f32
+// is multiplied in parts: it wins where it is there.
+static const double ONE_PRODUCT = 6.0, IN_PARTS = 2.0;
+
 static double cost_matrix(const husk__candidate *candidate)
 {
     const problem *own = candidate->problem;
     const int32_t *v = candidate->configuration->values;
     const bool has_one_product = own->q.dtype != HUSK_F32 || own->precision == HUSK_PRECISION_MEDIUM;
     return husk__attention_cost_groups(candidate, v[BLOCK], v[WIDTH],
-                                       0.01 * v[EFFICIENCY] * (has_one_product ? 6.0 : 2.0));
+                                       PERCENT * v[EFFICIENCY] * (has_one_product ? ONE_PRODUCT : IN_PARTS));
 }
 
 // Weights lose this much on their way to an engine, in units of 2^-24; of f32 its product says what they lose.

@@ -118,6 +118,8 @@ bool husk__conv_async_supports(const husk__candidate *candidate, char reason[HUS
 
 // To bring x into order: a launch, and bytes a nanosecond that a compute unit moves of it, read and written.
 static const double LAUNCH_NS = 5000.0, UNIT_RATE = 10.0;
+// The EFFICIENCY, in percent, of a configuration that takes as long as husk__conv_tiles_cost says.
+static const double AS_FAST = 100.0;
 
 double husk__conv_async_cost(const husk__candidate *candidate)
 {
@@ -126,7 +128,7 @@ double husk__conv_async_cost(const husk__candidate *candidate)
     const double units = (double)husk__max_i64(1, candidate->traits->compute_units);
     // As fast beside the other configurations as their efficiency says, of percents.
     const double products =
-        husk__conv_tiles_cost(candidate, &tiles) * 100.0 / candidate->configuration->values[EFFICIENCY];
+        husk__conv_tiles_cost(candidate, &tiles) * AS_FAST / candidate->configuration->values[EFFICIENCY];
     return products + (image > 0 ? LAUNCH_NS + 2.0 * (double)image / (UNIT_RATE * units) : 0.0);
 }
 

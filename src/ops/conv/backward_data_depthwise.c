@@ -17,6 +17,8 @@ static const double ROW_CYCLES = 4.0, TAP_CYCLES = 0.9, PLANE_CYCLES = 50.0, GRO
 // Work that is worth a group of its own.
 static const double LEAST_GROUP_CYCLES = 12000.0;
 enum { GROUPS_PER_UNIT = 4 };
+// Strips of an image's row where rows fill half a vector at most, so that two images share it (fold 2 of the kernel).
+static const double FOLDED_STRIP = 0.5;
 
 typedef struct state {
     const husk__kernel *kernel;
@@ -53,7 +55,7 @@ static double predict_cycles(const husk__candidate *candidate)
 {
     const husk__conv_geometry *g = &((const husk__conv_problem *)candidate->problem)->geometry;
     const double stride = (double)g->stride[2], width = (double)candidate->traits->vector_width * stride;
-    const double strips = (double)g->in[2] <= width / 2 && g->batch > 1 ? 0.5 : ceil((double)g->in[2] / width);
+    const double strips = (double)g->in[2] <= width / 2 && g->batch > 1 ? FOLDED_STRIP : ceil((double)g->in[2] / width);
     const double taps = (double)(g->kernel[1] * g->kernel[2]);
     return (double)(g->batch * g->groups) *
            (PLANE_CYCLES + strips * (double)(g->out[1] + 1) * (ROW_CYCLES * stride + TAP_CYCLES * taps));

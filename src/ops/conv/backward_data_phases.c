@@ -20,6 +20,8 @@ static const husk__conv_names NAMES = {"x", "w", "bias", "y", true, HUSK__CONV_Y
 // MAX_PHASES: as in the kernel; of more than NAMED_PHASES the kernel takes all for present; ALIGNMENT: elements
 enum { MAX_PHASES = 1024, NAMED_PHASES = 64, ALIGNMENT = 64 };
 
+enum { SPACE = 3 }; // dimensions of space in the kernels' geometry
+
 // Cycles of an element of dx that is interleaved, of the weights that is flipped.
 static const double INTERLEAVE_CYCLES = 3.5, FLIP_CYCLES = 7.0;
 
@@ -241,7 +243,7 @@ static double phase_cost(const husk__candidate *candidate, const state *s, int64
 {
     const husk__conv_problem *problem = candidate->problem;
     const husk__scope silent = {"husk_conv_backward_data", NULL};
-    part parts[3];
+    part parts[SPACE];
     phase p = {0};
     int64_t used = 0;
     const husk_conv_params params = make_phase(problem, s, find_parts(problem, s, index, parts), index, &p, &used);
@@ -256,7 +258,7 @@ static double phase_cost(const husk__candidate *candidate, const state *s, int64
     const husk_machine *machine = candidate->machine;
     const double bytes = (double)husk__tensor_count(&p.dy) * (double)husk_dtype_size(problem->dtype);
     const double reading = bytes / husk__read_rate(machine, &machine->rates, bytes) / machine->cores;
-    const husk__limit limit = husk__default_limit(tensors, 3);
+    const husk__limit limit = husk__default_limit(tensors, sizeof tensors / sizeof *tensors);
     const husk__target target = {candidate->traits, candidate->machine};
     if (husk__rank(&husk__op_conv, &own, &target, NULL, false, limit, &ranking, &silent) != HUSK_OK ||
         ranking.count == 0)

@@ -12,8 +12,8 @@
 
 static const husk__configuration MENU[] = {{"direct", "", {0}}};
 
-// As in the kernel: taps at a time and at most, elements of a band of x and of dy.
-enum { TAPS = 9, MOST_TAPS = 252, ROOM = 8192 };
+// As in the kernel: taps at a time, and where few are left; taps at most; elements of a band of x and of dy.
+enum { TAPS = 9, FEW_TAPS = 4, MOST_TAPS = 252, ROOM = 8192 };
 // Bands of this size leave room for dy's in a first cache of 32 KiB; work-groups for a compute unit.
 enum { WANTED = 5120, GROUPS_PER_UNIT = 4 };
 
@@ -22,6 +22,8 @@ static const double TAP_CYCLES = 1.2, COPY_CYCLES = 3.0, COPY_STRIDED_CYCLES = 4
                     GROUP_CYCLES = 6000.0;
 // Of strips: a row of dy for each of its rows of x and for each tap, and what a filter's sums take at the end.
 static const double STRIP_ROW_CYCLES = 4.0, STRIP_TAP_CYCLES = 1.2, FILTER_CYCLES = 150.0;
+// Strips of an image's row where rows fill half a vector at most, so that two images share it (fold 2 of the kernel).
+static const double FOLDED_STRIP = 0.5;
 
 typedef struct band {
     int64_t rows, columns, pitch, reach, phases;
@@ -45,7 +47,7 @@ static bool is_strips(const husk__conv_geometry *g)
     const int64_t width = g->kernel[2], stride = g->stride[2];
     return !is_channels_last(g) && g->out[1] <= MOST_ROWS && g->kernel[1] == width && (width == 3 || width == 5) &&
            g->stride[1] == stride && stride <= 2 && g->dilation[1] == 1 && g->dilation[2] == 1 &&
-           g->x_strides[4] == 1 && g->y_strides[4] == 1;
+           g->x_strides[HUSK__OF_COLUMNS] == 1 && g->y_strides[HUSK__OF_COLUMNS] == 1;
 }
 
 static int64_t remainders(int64_t kernel, int64_t dilation, int64_t stride)
@@ -120,19 +122,20 @@ static double unit_cycles(const husk__conv_geometry *g, double vector_width)
 {
     const int64_t taps = g->kernel[1] * g->kernel[2];
     const double images = (double)g->batch, positions = (double)(g->out[1] * g->out[2]);
-    const double summed = (double)(taps <= 4 ? 4 : husk__round_up(taps, TAPS)) * TAP_CYCLES;
+    const double summed = (double)(taps <= FEW_TAPS ? FEW_TAPS : husk__round_up(taps, TAPS)) * TAP_CYCLES;
     if (is_channels_last(g))
         return images * positions * (2 * summed + COPY_CYCLES);
     if (is_strips(g)) {
         const double stride = (double)g->stride[2];
         const bool folds =
             stride == 1 && g->batch > 1 && 2 * husk__max_i64(g->in[2], g->out[2]) <= (int64_t)vector_width;
-        const double strips = folds ? 0.5 : ceil((double)g->out[2] * stride / vector_width);
+        const double strips = folds ? FOLDED_STRIP : ceil((double)g->out[2] * stride / vector_width);
         const double row = STRIP_ROW_CYCLES * stride + (double)taps * STRIP_TAP_CYCLES;
         return FILTER_CYCLES + images * (double)(g->out[1] + 1) * strips * row;
     }
     const band b = find_band(g);
-    const bool is_plain = g->x_strides[4] == 1 && g->y_strides[4] == 1 && g->stride[2] <= 2;
+    const bool is_plain =
+        g->x_strides[HUSK__OF_COLUMNS] == 1 && g->y_strides[HUSK__OF_COLUMNS] == 1 && g->stride[2] <= 2;
     const double copy = is_plain ? COPY_CYCLES : COPY_STRIDED_CYCLES;
     const double vectors = positions * (double)b.pitch / (double)b.columns / vector_width;
     const double copied_rows = (double)(b.phases + 1) * (double)g->out[1] * (1.0 + (double)b.reach / (double)b.rows);

@@ -46,7 +46,7 @@ static double item_cycles(const husk__candidate *candidate, const husk_machine_r
     const double positions = (double)husk__conv_backward_weights_products(problem) / (double)work->slices;
     const double tiles = (double)husk__divide_up(work->tiles, row_items);
     const double panels = (double)husk__divide_up(work->panels, filter_items);
-    const double copy = g->x_strides[4] == 1 && g->stride[2] <= 2 ? COPY_CYCLES : COPY_STRIDED_CYCLES;
+    const double copy = g->x_strides[HUSK__OF_COLUMNS] == 1 && g->stride[2] <= 2 ? COPY_CYCLES : COPY_STRIDED_CYCLES;
     return ITEM_CYCLES +
            positions * (tiles * panels * tile.rows * tile.vectors / rates->fma_per_cycle +
                         panels * columns * TRANSPOSE_CYCLES + tiles * tile.rows * copy) +

@@ -71,7 +71,7 @@ static int64_t image_from(const husk__conv_problem *problem)
 {
     const husk__conv_geometry *g = &problem->geometry;
     const grid made = grid_of(g);
-    const int64_t pixel = g->stride[2] * g->x_strides[4];
+    const int64_t pixel = g->stride[2] * g->x_strides[HUSK__OF_COLUMNS];
     bool is_x = has_rows(problem) && problem->dtype == HUSK_BF16 && g->channels % STEPS == 0 && !made.is_folded &&
                 made.pixels[0] * made.pixels[1] == 1 && (g->batch == 1 || g->x_strides[0] == made.pixels[2] * pixel);
     for (int i = 0; i < 3; ++i)
@@ -136,6 +136,10 @@ static const double COPY_BF16 = 8.0, COPY_F32 = 16.0, FINISH = 12.0;
 static const double ENTER_TILE = 60.0, WAIT = 100.0, ITEM_CYCLES = 6000.0;
 // Weights are packed element by element: slower by this than where vectors are transposed.
 static const double PACKING_SLOWER = 2.5;
+// Where the elements that go side by side into the image do not lie so in x, each is copied alone: slower by this.
+static const double ELEMENTS_SLOWER = 8.0;
+// Of lib/amx.clh: products of parts that one of f32 in two parts takes; tiles of sums of a block, rows of each.
+static const double PART_PRODUCTS = 3.0, BLOCK_SUMS = 4.0, SUM_VECTORS = 16.0;
 
 static int64_t positions_of(const husk__conv_problem *problem)
 {
@@ -147,12 +151,14 @@ static double item_cycles(const husk__candidate *candidate, const husk_machine_r
                           int64_t filter_panels)
 {
     const husk__conv_problem *problem = candidate->problem;
-    const double tiles = (double)tiles_of(problem), products = product_of(problem) == HUSK__PRODUCT_BF16X3 ? 3.0 : 1.0;
+    const double tiles = (double)tiles_of(problem);
+    const double products = product_of(problem) == HUSK__PRODUCT_BF16X3 ? PART_PRODUCTS : 1.0;
     const double blocks = (double)husk__divide_up((int64_t)tiles, block_tiles(candidate));
     const husk__engine *engine =
         husk__engine_claimed(HUSK__ENGINE_TILES, candidate->traits, problem->dtype, problem->precision);
     const double multiply = husk__engine_tile_cycles(engine, rates);
-    const double tile = 4.0 * (tiles * products * multiply + 16.0 * FINISH + ENTER_TILE + (blocks - 1.0) * WAIT);
+    const double tile =
+        BLOCK_SUMS * (tiles * products * multiply + SUM_VECTORS * FINISH + ENTER_TILE + (blocks - 1.0) * WAIT);
     return ITEM_CYCLES + (double)panels * (double)filter_panels * tile;
 }
 
@@ -162,11 +168,12 @@ static double image_time(const husk__candidate *candidate)
     const husk__conv_problem *problem = candidate->problem;
     const husk__conv_geometry *geometry = &problem->geometry;
     const grid g = grid_of(geometry);
-    const bool by_elements = has_rows(problem) ? g.is_folded && geometry->x_strides[4] != geometry->channels
-                                               : geometry->x_strides[4] * geometry->stride[2] > 2;
+    const bool by_elements = has_rows(problem)
+                                 ? g.is_folded && geometry->x_strides[HUSK__OF_COLUMNS] != geometry->channels
+                                 : geometry->x_strides[HUSK__OF_COLUMNS] * geometry->stride[2] > 2;
     const double copies = (double)(geometry->groups * (g.all - image_from(problem)) * g.tiles);
     const double units = (double)husk__max_i64(1, candidate->traits->compute_units);
-    const double copy = (problem->dtype == HUSK_F32 ? COPY_F32 : COPY_BF16) * (by_elements ? 8.0 : 1.0);
+    const double copy = (problem->dtype == HUSK_F32 ? COPY_F32 : COPY_BF16) * (by_elements ? ELEMENTS_SLOWER : 1.0);
     const husk_machine_rates *rates = &candidate->machine->rates;
     return image_bytes(problem) == 0 ? 0.0 : rates->launch_ns + husk__cycles_ns(rates, copies * copy / units);
 }

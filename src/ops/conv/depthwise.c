@@ -19,6 +19,9 @@ enum { MOST_TAPS = 256, MOST_PIXELS = 1024 };
 // Cycles, measured: per vector of outputs, per multiplication of it, and per plane of 3x3 and 5x5 filters, whose
 // rows fill vectors of their own.
 static const double OUTPUT_CYCLES = 12.0, ROW_CYCLES = 3.0, TAP_CYCLES = 1.0, PLANE_CYCLES = 50.0;
+// Square filters of these widths go down strips of rows: the kernel is written out for them, lib/depthwise_rows.clh.
+enum { NARROW_FILTER = 3, WIDE_FILTER = 5 };
+static const double FOLDED = 0.5; // vectors a row of a plane, where two planes share them
 
 static bool is_channels_last(const husk__conv_geometry *g)
 {
@@ -29,8 +32,9 @@ static double predict_cycles(const husk__conv_problem *problem, int64_t vector_w
 {
     const husk__conv_geometry *g = &problem->geometry;
     const int64_t width = g->kernel[2], stride = g->stride[2];
-    const bool is_rows = g->kernel[1] == width && (width == 3 || width == 5) && g->stride[1] == stride && stride <= 2 &&
-                         g->dilation[1] == 1 && g->dilation[2] == 1 && g->x_strides[4] == 1 && g->y_strides[4] == 1;
+    const bool is_rows = g->kernel[1] == width && (width == NARROW_FILTER || width == WIDE_FILTER) &&
+                         g->stride[1] == stride && stride <= 2 && g->dilation[1] == 1 && g->dilation[2] == 1 &&
+                         g->x_strides[HUSK__OF_COLUMNS] == 1 && g->y_strides[HUSK__OF_COLUMNS] == 1;
     if (is_channels_last(g) || !is_rows)
         return (double)husk__tensor_count(&problem->y) / (double)vector_width *
                (OUTPUT_CYCLES + (double)husk__conv_filter_count(problem) * TAP_CYCLES);
@@ -39,7 +43,7 @@ static double predict_cycles(const husk__conv_problem *problem, int64_t vector_w
     const double planes = (double)(g->batch * g->groups * g->filters);
     const int64_t lost = stride - 1; // lanes at the end of a vector or a half
     const double vectors =
-        g->out[2] <= vector_width / 2 - lost ? 0.5 : (double)husk__divide_up(g->out[2], vector_width - lost);
+        g->out[2] <= vector_width / 2 - lost ? FOLDED : (double)husk__divide_up(g->out[2], vector_width - lost);
     return planes * (PLANE_CYCLES + (double)g->out[1] * vectors * step);
 }
 

@@ -32,6 +32,7 @@ static const double STAGE_ROW_CYCLES = 25.0, STAGE_CYCLES = 10.0, TILE_CYCLES = 
 // Every block reads all weights again: to bring a cache line of them from the second-level cache.
 static const double WEIGHT_LINE_CYCLES = 2.0, LINE_FLOATS = 16.0;
 static const double NEARLY = 1.03;
+static const double HALF = 0.5; // to round to the nearest whole row
 
 // Elements of a work-item's staged image that leave room in the second-level cache, and those that are too many.
 enum {
@@ -179,7 +180,7 @@ static double staging_cycles(const husk__candidate *candidate, int64_t tiles)
         return 0.0;
     const double rows = (double)tiles / (double)row_tiles(candidate),
                  reach = (double)((g->kernel[2] - 1) * g->dilation[2]);
-    const double count = husk__max_i64(1, husk__divide_up((int64_t)(rows + 0.5), b.rows));
+    const double count = husk__max_i64(1, husk__divide_up((int64_t)(rows + HALF), b.rows));
     const double in_rows = rows * (double)husk__min_i64(g->stride[1], g->kernel[1]) +
                            count * (double)((g->kernel[1] - 1) * g->dilation[1]);
     const double phases = (double)husk__min_i64(g->stride[2], (int64_t)reach + 1);

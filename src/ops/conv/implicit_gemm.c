@@ -41,13 +41,13 @@ static double item_cycles(const husk__candidate *candidate, const husk_machine_r
     const husk__conv_geometry *g = &problem->geometry;
     const husk__conv_tile tile = husk__conv_tile_of(candidate->configuration);
     const double depth = (double)husk__conv_filter_count(problem), vectors = tile.vectors;
-    const bool has_neighbours = g->stride[2] == 1 && g->x_strides[4] == 1;
+    const bool has_neighbours = g->stride[2] == 1 && g->x_strides[HUSK__OF_COLUMNS] == 1;
     const bool is_pointwise = depth == (double)g->channels && has_neighbours;
     const double copy = depth * vectors *
                         (is_pointwise     ? COPY_POINTWISE_CYCLES
                          : has_neighbours ? COPY_CYCLES
                                           : GATHER_CYCLES * tile.width);
-    const double store = g->y_strides[4] == 1 ? 0.0 : vectors * tile.rows * tile.width * SCATTER_CYCLES;
+    const double store = g->y_strides[HUSK__OF_COLUMNS] == 1 ? 0.0 : vectors * tile.rows * tile.width * SCATTER_CYCLES;
     const double product = depth * vectors * tile.rows / rates->fma_per_cycle + TILE_CYCLES + store;
     return ITEM_CYCLES + (double)panels * (copy + (double)filter_panels * product);
 }

@@ -14,6 +14,9 @@
  * and filters counted in one group. Dimensions that are next to one another in memory are merged where the
  * filter does not look across them. Every number fits an int32_t, the strides apart.
  */
+/* Of the strides below: from a column to the next. */
+enum { HUSK__OF_COLUMNS = 4 };
+
 typedef struct husk__conv_geometry {
     int64_t batch, groups, channels, filters;
     int64_t in[3], out[3], kernel[3], stride[3], pad[3], dilation[3];

@@ -19,13 +19,16 @@ static bool supports(const husk__candidate *candidate, char reason[HUSK__REASON_
     return false;
 }
 
+// To launch the kernel; what a compute unit does in a nanosecond: so many operations, and elements of x that it reads.
+static const double LAUNCH_NS = 5000.0, UNIT_RATE = 16.0;
+
 // Bound by memory: a tenth of what the tile of a matrix would waste.
 static double cost(const husk__candidate *candidate)
 {
     const husk__conv_problem *problem = candidate->problem;
     const double units = (double)husk__max_i64(1, candidate->traits->compute_units);
-    return 5000.0 + husk__conv_flops(candidate) / (units * 16.0) +
-           (double)husk__tensor_count(&problem->x) / units / 16.0;
+    return LAUNCH_NS + husk__conv_flops(candidate) / (units * UNIT_RATE) +
+           (double)husk__tensor_count(&problem->x) / units / UNIT_RATE;
 }
 
 static int64_t packed_count(const husk__conv_problem *problem)

@@ -43,17 +43,28 @@ bool husk__conv_matrix_supports(const husk__candidate *candidate, char reason[HU
     return false;
 }
 
+// Tiles of the menus above: the edge of the largest, that of the middle ones, and the edge of what a work-item of plain
+// arithmetic has in registers where it has more than 4 x 4.
+enum { LARGE_TILE = 128, MIDDLE_TILE = 64, LARGE_ITEM = 8 };
+// What they reach: the largest, smaller ones of large items, middle ones of small items, the smallest.
+static const double LARGE_REACHES = 0.8, LARGE_ITEM_REACHES = 0.6, MIDDLE_REACHES = 0.55, SMALL_REACHES = 0.35;
+// How much faster an engine is: with one product for each multiplication, with several, of parts of f32.
+static const double ONE_PRODUCT_GAIN = 6.0, PARTS_GAIN = 2.0;
+// To launch the kernel; multiply-adds of a compute unit in a nanosecond at most. GPUs are not measured: these are a
+// scale that the variants share.
+static const double LAUNCH_NS = 5000.0, UNIT_RATE = 128.0;
+
 // How much of a compute unit's arithmetic a tile reaches, by the ratio of multiplications to local loads; of an
 // engine's, as if it were plain arithmetic that is so much faster, very roughly: it wins where it is there.
 static double efficiency(const husk__conv_problem *problem, const husk__configuration *configuration)
 {
     const int32_t *v = configuration->values;
-    const double plain = v[HUSK__TILE_M] >= 128      ? 0.8
-                         : v[HUSK__TILE_ITEM_M] == 8 ? 0.6
-                         : v[HUSK__TILE_M] >= 64     ? 0.55
-                                                     : 0.35;
+    const double plain = v[HUSK__TILE_M] >= LARGE_TILE        ? LARGE_REACHES
+                         : v[HUSK__TILE_ITEM_M] == LARGE_ITEM ? LARGE_ITEM_REACHES
+                         : v[HUSK__TILE_M] >= MIDDLE_TILE     ? MIDDLE_REACHES
+                                                              : SMALL_REACHES;
     const bool has_one_product = problem->dtype != HUSK_F32 || problem->precision == HUSK_PRECISION_MEDIUM;
-    return is_matrix(configuration) ? plain * (has_one_product ? 6.0 : 2.0) : plain;
+    return is_matrix(configuration) ? plain * (has_one_product ? ONE_PRODUCT_GAIN : PARTS_GAIN) : plain;
 }
 
 husk__range husk__conv_tiles_range(const husk__configuration *configuration, const husk__conv_tiles *tiles,
@@ -74,9 +85,9 @@ double husk__conv_tiles_cost(const husk__candidate *candidate, const husk__conv_
     const int64_t units = husk__max_i64(1, candidate->traits->compute_units);
     const double rounds =
         (double)husk__divide_up((int64_t)(range.groups[0] * range.groups[1] * range.groups[2]), units);
-    const double lanes = 128.0, steps = (double)tiles->steps / (double)tiles->slices;
+    const double steps = (double)tiles->steps / (double)tiles->slices;
     const double products = (double)v[HUSK__TILE_M] * v[HUSK__TILE_N] * steps;
-    return 5000.0 + rounds * products / (lanes * efficiency(candidate->problem, candidate->configuration));
+    return LAUNCH_NS + rounds * products / (UNIT_RATE * efficiency(candidate->problem, candidate->configuration));
 }
 
 husk_status husk__conv_tiles_configure(husk_plan *plan, int64_t steps, husk__text *options, int64_t *items,

@@ -29,6 +29,7 @@ static const double ERROR_2X2 = 2.0, ERROR_4X4 = 32.0;
 
 // Cycles, measured: per point and vector of an input and of an output transform, per item and per register tile.
 static const double INPUT_CYCLES = 8.0, OUTPUT_CYCLES = 8.0, TILE_CYCLES = 30.0, ITEM_CYCLES = 10000.0;
+static const double POINT_BYTES = 4.0; // a transformed weight is f32, whatever w is
 // What a block of tiles may take, so that little of it leaves the second-level cache while weights stream through.
 static const int64_t BLOCK_BYTES = 512 * 1024;
 // Where weights come from memory, more tiles share each reading of them; their inputs come from the last cache.
@@ -101,7 +102,7 @@ static int64_t tile_count(const husk__candidate *candidate)
 
 static double packed_bytes(const husk__candidate *candidate)
 {
-    return 4.0 * (double)packed_count(candidate->problem, candidate->configuration);
+    return POINT_BYTES * (double)packed_count(candidate->problem, candidate->configuration);
 }
 
 // Whether the last cache cannot hold them beside the image.
@@ -135,7 +136,7 @@ static double item_cycles(const husk__candidate *candidate, const husk_machine_r
         all * (channels * (double)tiles * tile.vectors / rates->fma_per_cycle + parts * TILE_CYCLES);
     const double out = (double)tiles * all * OUTPUT_CYCLES * tile.vectors;
     const double blocks = (double)husk__divide_up(tiles, block_tiles(candidate, tiles));
-    const double bytes = 4.0 * all * channels * (double)panel_width(candidate->configuration) * blocks;
+    const double bytes = POINT_BYTES * all * channels * (double)panel_width(candidate->configuration) * blocks;
     // Transformed weights are many, and every block of tiles reads them.
     const double reading =
         bytes / husk__read_rate(candidate->machine, rates, packed_bytes(candidate)) * rates->clock_ghz;

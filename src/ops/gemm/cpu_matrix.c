@@ -21,8 +21,8 @@ static const husk__configuration configurations[] = {
     {"1024", ROOM, {32, 131072}},
 };
 
-// Of lib/amx.clh: rows and columns multiplied at once, steps of a tile, words of one.
-enum { BLOCK = 32, STEPS = 32, TILE_WORDS = 256, SUMS = BLOCK * BLOCK };
+// Of lib/amx.clh: rows and columns multiplied at once, rows of A or columns of B in a tile, its steps, its words.
+enum { BLOCK = 32, SIDE = 16, STEPS = 32, TILE_WORDS = 256, SUMS = BLOCK * BLOCK };
 
 static int64_t parts_of(husk__product product)
 {
@@ -71,19 +71,22 @@ typedef struct division {
 // turned besides; to bring a vector of sums to C.
 static const double COPY_BF16 = 3.0, COPY_F32 = 10.0, TURN = 6.0, FINISH = 4.0;
 static const double ENTER_TILE = 60.0, WAIT = 50.0, ENTER_GROUP = 1500.0; // WAIT: a tile of sums in memory
+static const double APART = 16.0;         // times as long takes a copy element by element: neither stride is 1
+static const double SUM_VECTORS = 16.0;   // of a tile of sums, each a row of 16
+static const double PARTS_PRODUCTS = 3.0; // of f32 in two parts, of which low * low is left out
 
 static double copy_cost(husk_dtype dtype, int64_t line, int64_t step, bool is_a)
 {
     const double copy = dtype == HUSK_F32 ? COPY_F32 : COPY_BF16;
     if (line != 1 && step != 1)
-        return 16.0 * copy; // element by element
+        return APART * copy;
     return copy + ((step == 1) == is_a ? 0.0 : TURN);
 }
 
 // Cycles to make all panels of so many lines once.
 static double packing_cost(int64_t lines, int64_t k, husk__product product, double copy)
 {
-    return (double)(husk__divide_up(lines, 16) * husk__divide_up(k, STEPS) * 16 * parts_of(product)) * copy;
+    return (double)(husk__divide_up(lines, SIDE) * husk__divide_up(k, STEPS) * SIDE * parts_of(product)) * copy;
 }
 
 static const husk__engine *engine_of(const husk__candidate *candidate)
@@ -101,13 +104,13 @@ static double cost_of(const division *d, const husk__gemm_shape *shape, const hu
     const double multiply = husk__engine_tile_cycles(engine_of(candidate), rates);
     const int64_t units = machine->cores, groups = d->row_parts * d->column_parts * d->matrix_parts;
     const int64_t rows = husk__min_i64(d->rows, shape->m), columns = husk__min_i64(d->columns, shape->n);
-    const double tiles = (double)(husk__divide_up(rows, 16) * husk__divide_up(columns, 16));
+    const double tiles = (double)(husk__divide_up(rows, SIDE) * husk__divide_up(columns, SIDE));
     const double steps = (double)husk__divide_up(shape->k, STEPS), parts = (double)parts_of(product);
     const double blocks = (double)husk__divide_up(husk__max_i64(shape->k, 1), d->block_tiles * STEPS);
     const double strips = (double)husk__divide_up(columns, d->strip_columns);
     const double copy_a = copy_cost(dtype, shape->a_row, shape->a_step, true);
     const double copy_b = copy_cost(dtype, shape->b_column, shape->b_step, false);
-    double cycles = tiles * (steps * (parts > 1 ? 3.0 : 1.0) * multiply + 16.0 * FINISH + ENTER_TILE +
+    double cycles = tiles * (steps * (parts > 1 ? PARTS_PRODUCTS : 1.0) * multiply + SUM_VECTORS * FINISH + ENTER_TILE +
                              (blocks - 1.0) * (ENTER_TILE + WAIT));
     double before = 0.0; // in a launch of its own
     if (d->packs)

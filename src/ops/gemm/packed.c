@@ -86,6 +86,9 @@ static const double ADD_PART = 1.7; // an element that is added up from a part
 enum { LEAST_SPLIT = 256, MOST_PART_BYTES = 16 << 20, FEW_TILES = 16 };
 // What one group a core costs above many, as something else may hold up a core: a tenth.
 static const double UNEVEN = 0.1;
+// What a tile reaches of the multiplications where its sums do not fit the registers; and what it loses, of a
+// multiplication's time: for a load too many beside it, and for a load of B.
+static const double SPILLED = 0.4, LOAD_LOSS = 0.3, B_LOSS = 0.1;
 
 // Sums, a row of B and an element of A beyond the register file go to memory and back. Beside the multiplications
 // there is room for a load each, and those of B come from the second-level cache.
@@ -94,9 +97,9 @@ static double tile_efficiency(const husk__candidate *candidate)
     const int32_t *values = candidate->configuration->values;
     const int32_t used = values[TILE_M] * values[TILE_NV] + values[TILE_NV] + 1;
     if (used > (int32_t)candidate->machine->registers)
-        return 0.4;
+        return SPILLED;
     const double loads = 1.0 / values[TILE_M] + 1.0 / values[TILE_NV];
-    return 1.0 / (1.0 + (loads > 1.0 ? 0.3 * (loads - 1.0) : 0.0) + 0.1 / values[TILE_M]);
+    return 1.0 / (1.0 + (loads > 1.0 ? LOAD_LOSS * (loads - 1.0) : 0.0) + B_LOSS / values[TILE_M]);
 }
 
 // Cycles to copy a vector's worth of A. A tile that is no multiple of a vector transposes more than it keeps.

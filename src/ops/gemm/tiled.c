@@ -196,6 +196,12 @@ static uint64_t workspace(const husk__candidate *candidate)
     return has_parts(candidate, splits) ? sums * husk__accumulator_size(problem->dtype) : 0;
 }
 
+// A unit of a GPU does some 128 multiply-adds in a nanosecond, so many for each percent of EFFICIENCY. GPUs are not
+// measured: it is a scale that the variants share.
+static const double PERCENT_RATE = 1.28;
+// How much faster than that an engine is: with one product for each multiplication, with several, of parts of f32.
+static const double ONE_PRODUCT_GAIN = 6.0, PARTS_GAIN = 2.0;
+
 static double cost(const husk__candidate *candidate)
 {
     const husk__gemm_shape *shape = &((const husk__gemm_problem *)candidate->problem)->shape;
@@ -205,8 +211,7 @@ static double cost(const husk__candidate *candidate)
     const double units = candidate->traits->compute_units;
     const double rounds = ceil(groups / units);
     const double tile = (double)v[BLOCK_M] * v[BLOCK_N] * (double)husk__min_i64(steps, husk__max_i64(shape->k, 1));
-    // A unit of a GPU does some 128 multiply-adds in a nanosecond.
-    return rounds * tile / (1.28 * v[EFFICIENCY]);
+    return rounds * tile / (PERCENT_RATE * v[EFFICIENCY]);
 }
 
 // How much faster than plain multiply-adds an engine is, very roughly: the engine wins where it is there.
@@ -214,7 +219,7 @@ static double cost_matrix(const husk__candidate *candidate)
 {
     const husk__gemm_problem *problem = candidate->problem;
     const bool has_one_product = problem->dtype != HUSK_F32 || problem->precision == HUSK_PRECISION_MEDIUM;
-    return cost(candidate) / (has_one_product ? 6.0 : 2.0);
+    return cost(candidate) / (has_one_product ? ONE_PRODUCT_GAIN : PARTS_GAIN);
 }
 
 // The options of the configuration; an engine's where the variant wants one.

@@ -153,12 +153,14 @@ bool husk__loss_supports(const husk__candidate *candidate, char reason[HUSK__REA
     return (uint64_t)items <= candidate->traits->work_group && shape.classes.extent <= INT32_MAX / 2;
 }
 
+enum { LARGE_GROUP = 256 }; // work-items of the menu's larger work-groups (select/grid.h); a row of as many fills one
+
 // Larger work-groups, but not for short rows.
 double husk__loss_cost(const husk__candidate *candidate)
 {
     const geometry shape = geometry_of(candidate->problem);
-    const bool wants_large = shape.classes.extent == 1 || shape.classes.extent >= 256;
-    return (husk__grid_items(candidate->configuration) >= 256) == wants_large ? 0.0 : 1.0;
+    const bool wants_large = shape.classes.extent == 1 || shape.classes.extent >= LARGE_GROUP;
+    return (husk__grid_items(candidate->configuration) >= LARGE_GROUP) == wants_large ? 0.0 : 1.0;
 }
 
 static void share_out(const geometry *shape, launch *own)

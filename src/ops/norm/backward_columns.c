@@ -13,14 +13,18 @@ typedef husk__norm_arguments arguments;
 typedef husk__norm_columns shape;
 
 enum { PARAMETER_STRIP = 256 }; // parameters that a work-group adds up
+enum { LEAST_LANES = 4 };       // the kernels' narrowest vector, -DVW=4
+// Up to four launches; for each element, which x and dy are read twice for, and for each row beside that. A vector's
+// lanes that are left over at the end of a row are lost.
+static const double LAUNCHES_NS = 30000.0, ELEMENT_NS = 0.6, ROW_NS = 2.0;
 
 static double cost(const husk__candidate *candidate)
 {
     shape own;
     husk__norm_as_columns(candidate->problem, &own);
-    const double lanes = candidate->traits->vector_width > 4 ? candidate->traits->vector_width : 4;
+    const double lanes = candidate->traits->vector_width > LEAST_LANES ? candidate->traits->vector_width : LEAST_LANES;
     const double vectors = (double)husk__divide_up(own.columns, (int64_t)lanes);
-    return 30000.0 + (double)own.images * (double)own.rows * (vectors * lanes * 0.6 + 2.0);
+    return LAUNCHES_NS + (double)own.images * (double)own.rows * (vectors * lanes * ELEMENT_NS + ROW_NS);
 }
 
 static int64_t sums_size(const shape *own)

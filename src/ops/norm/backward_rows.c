@@ -67,13 +67,21 @@ static bool supports(const husk__candidate *candidate, char reason[HUSK__REASON_
     return make_walk(candidate->problem, &shape);
 }
 
+enum { SHORT_VECTORS = 4 }; // a run of fewer vectors is short: what it costs beside its elements is more
+// Nanoseconds, which follow from the kernel's loops; they are compared with those of backward_columns.c.
+static const double SET_NS = 40.0;       // of a set: its two sums, and what its dx is made with
+static const double SHORT_RUN_NS = 24.0; // of a run, beside its elements: the ends of the loops over its vectors
+static const double LONG_RUN_NS = 8.0;
+static const double ELEMENT_NS = 0.6; // of an element: x and dy read for the sums and for dx, which is written
+
 static double cost(const husk__candidate *candidate)
 {
     walk shape;
     make_walk(candidate->problem, &shape);
     const double sets = (double)shape.set_count, vector = candidate->traits->vector_width;
-    const double lost = (double)shape.parts.extent * (shape.part.extent < 4 * vector ? 24.0 : 8.0);
-    return sets * (40.0 + lost + 0.6 * (double)shape.set_size);
+    const double lost =
+        (double)shape.parts.extent * (shape.part.extent < SHORT_VECTORS * vector ? SHORT_RUN_NS : LONG_RUN_NS);
+    return sets * (SET_NS + lost + ELEMENT_NS * (double)shape.set_size);
 }
 
 static uint64_t workspace(const husk__candidate *candidate)

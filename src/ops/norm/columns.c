@@ -11,14 +11,20 @@ typedef husk__norm_problem problem;
 typedef husk__norm_arguments arguments;
 typedef husk__norm_columns shape;
 
+enum { LEAST_LANES = 4 }; // the least VW of the kernels
+// Nanoseconds, which follow from the kernels' loops; they are compared with those of rows.c.
+static const double LAUNCHES_NS = 20000.0; // of the three launches: partial, finish and apply
+static const double ROW_NS = 2.0;          // of a row of channels, beside its vectors
+static const double LANE_NS = 0.4;         // of an element: read for the moments and the result, which is written
+
 // Three launches; a vector's lanes that are left over at the end of a row are lost.
 static double cost(const husk__candidate *candidate)
 {
     shape own;
     husk__norm_as_columns(candidate->problem, &own);
-    const double lanes = candidate->traits->vector_width > 4 ? candidate->traits->vector_width : 4;
+    const double lanes = candidate->traits->vector_width > LEAST_LANES ? candidate->traits->vector_width : LEAST_LANES;
     const double vectors = (double)husk__divide_up(own.columns, (int64_t)lanes);
-    return 20000.0 + (double)own.images * (double)own.rows * (vectors * lanes * 0.4 + 2.0);
+    return LAUNCHES_NS + (double)own.images * (double)own.rows * (vectors * lanes * LANE_NS + ROW_NS);
 }
 
 static int64_t moments_size(const shape *own)

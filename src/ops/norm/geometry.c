@@ -205,6 +205,7 @@ bool husk__norm_columns_supports(const husk__candidate *candidate, char reason[H
 enum {
     GPU_GROUPS_PER_UNIT = 16,
     LANES = 32,
+    LARGE_GROUP = 256, // work-items of the larger groups of select/grid.h; they are for sets of as many elements
     LIST = 4 // dimensions of the kernels' lists
 };
 
@@ -331,8 +332,8 @@ bool husk__norm_workgroup_lists_fit(const problem *own, char reason[HUSK__REASON
 double husk__norm_workgroup_cost(const husk__candidate *candidate)
 {
     const husk__norm_lists sets = husk__norm_sets(candidate->problem);
-    const bool is_large = husk__grid_items(candidate->configuration) >= 256;
-    return is_large == (sets.inner_count * husk__norm_lanes(&sets) >= 256) ? 0 : 1;
+    const bool is_large = husk__grid_items(candidate->configuration) >= LARGE_GROUP;
+    return is_large == (sets.inner_count * husk__norm_lanes(&sets) >= LARGE_GROUP) ? 0 : 1;
 }
 
 // Beside each other where that is how they lie in memory, and their elements do not.

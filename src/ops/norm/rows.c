@@ -53,14 +53,22 @@ static bool supports(const husk__candidate *candidate, char reason[HUSK__REASON_
     return make_walk(candidate->problem, &shape);
 }
 
+enum { SHORT_VECTORS = 4 }; // a run of fewer vectors is short: what it costs beside its elements is more
+// Nanoseconds, which follow from the kernel's loops; they are compared with those of columns.c.
+static const double SET_NS = 40.0;       // of a set: its moments' parts, joined, and its statistics
+static const double SHORT_RUN_NS = 12.0; // of a run of results, beside its elements: the ends of the loop over it
+static const double LONG_RUN_NS = 4.0;
+static const double ELEMENT_NS = 0.4; // of an element: read for the moments, and for the result, which is written
+
 // Memory's time, and what every run of the results and every part of the moments costs beside it.
 static double cost(const husk__candidate *candidate)
 {
     walk shape;
     make_walk(candidate->problem, &shape);
     const double sets = (double)shape.set_count, vector = candidate->traits->vector_width;
-    const double lost = (double)shape.parts.extent * (shape.part.extent < 4 * vector ? 12.0 : 4.0);
-    return sets * (40.0 + lost + 0.4 * (double)shape.set_size);
+    const double lost =
+        (double)shape.parts.extent * (shape.part.extent < SHORT_VECTORS * vector ? SHORT_RUN_NS : LONG_RUN_NS);
+    return sets * (SET_NS + lost + ELEMENT_NS * (double)shape.set_size);
 }
 
 typedef struct launch {

@@ -160,8 +160,8 @@ static int32_t rows_together(const husk__pool_problem *own)
     return row * window_rows(own) <= MOST_TERMS ? 0 : (int32_t)(MOST_TERMS / row);
 }
 
-// Additions that an element of dx meets one after another, at least: of averages those of a row are done by themselves,
-// of maxima those of some rows, whose sums are added up then.
+// Additions that an element of dx meets one after another, at least: of averages those of a row are done by
+// themselves, of maxima those of some rows, whose sums are added up then.
 static double additions_of(const husk__pool_problem *own)
 {
     const double row = windows_along(own, POOL_W), rows = window_rows(own);
@@ -181,12 +181,25 @@ static bool supports_planes(const husk__candidate *candidate, char reason[HUSK__
     return positions_fit(own) || husk__pool_refuse(reason, "dx has too many positions");
 }
 
+// Vector operations of cl/pool/backward_planes.cl. Of averages, the row of shares of cl/lib/pool_spread.clh:
+static const double BEGIN_PHASE = 20.0; // to begin a phase of the stride: its first element and output
+static const double BEGIN_FILL = 4.0;   // to begin to fill the window of an output
+static const double FILL_VECTOR = 3.0;  // to add a vector of it: load, add, store
+// The band:
+static const double BEGIN_PLANE = 60.0; // to begin it
+static const double DX_ROW = 10.0;      // a row of dx, beside its vectors
+static const double DX_VECTOR = 4.0;    // a vector of dx: cleared at first, loaded and stored at last
+static const double SCATTER = 3.0;      // of maxima, an output: its position, its dy and the element they meet
+static const double SHARES_ROW = 30.0;  // of averages, a row of outputs: its scale, and where its shares go
+static const double ADD_ROW = 5.0;      // the shares that are added to a row of the band, beside their vectors
+static const double ADD_VECTOR = 2.0;   // a vector of them
+
 // Vector operations of a row of outputs that becomes shares, by phases and by fills.
 static double phases_cost(const husk__pool_problem *own, double lanes)
 {
     const double taps = ceil((double)own->window[POOL_W] / (double)own->stride[POOL_W]);
     const double stores = own->stride[POOL_W] > 2 ? lanes : 2.0;
-    return ceil((double)own->in[POOL_W] / lanes) * (taps + stores) + 20.0 * (double)own->stride[POOL_W];
+    return ceil((double)own->in[POOL_W] / lanes) * (taps + stores) + BEGIN_PHASE * (double)own->stride[POOL_W];
 }
 
 static double fills_cost(const husk__pool_problem *own, double lanes)
@@ -194,7 +207,7 @@ static double fills_cost(const husk__pool_problem *own, double lanes)
     if (own->dilation[POOL_W] != 1)
         return INFINITY;
     return ceil((double)own->in[POOL_W] / lanes) +
-           (double)own->out[POOL_W] * (4.0 + 3.0 * ceil((double)own->window[POOL_W] / lanes));
+           (double)own->out[POOL_W] * (BEGIN_FILL + FILL_VECTOR * ceil((double)own->window[POOL_W] / lanes));
 }
 
 // Operations of a plane.
@@ -203,12 +216,12 @@ static double plane_cost(const husk__pool_problem *own, const husk_device_traits
     const double lanes = (double)lanes_of(traits);
     const double rows = (double)own->in[POOL_D] * (double)own->in[POOL_H];
     const double vectors = ceil((double)own->in[POOL_W] / lanes);
-    const double store = 60.0 + rows * (10.0 + 4.0 * vectors);
+    const double store = BEGIN_PLANE + rows * (DX_ROW + DX_VECTOR * vectors);
     if (own->kind == HUSK_POOL_MAX)
-        return store + 3.0 * (double)plane_outputs(own);
+        return store + SCATTER * (double)plane_outputs(own);
     const double out_rows = (double)own->out[POOL_D] * (double)own->out[POOL_H];
-    const double adds = (double)own->window[POOL_D] * (double)own->window[POOL_H] * (5.0 + 2.0 * vectors);
-    return store + out_rows * (30.0 + adds + fmin(phases_cost(own, lanes), fills_cost(own, lanes)));
+    const double adds = (double)own->window[POOL_D] * (double)own->window[POOL_H] * (ADD_ROW + ADD_VECTOR * vectors);
+    return store + out_rows * (SHARES_ROW + adds + fmin(phases_cost(own, lanes), fills_cost(own, lanes)));
 }
 
 static double cost_planes(const husk__candidate *candidate)
@@ -243,11 +256,15 @@ static bool is_anew(const problem *what)
            (window == 2 || window == 3) && (stride == 1 || stride == 2);
 }
 
+// Vector operations of cl/lib/pool_anew.clh:
+static const double ANEW_PLANE = 200.0; // to begin a plane: its strips and their masks
+static const double ANEW_ROW = 40.0;    // a strip's row
+
 // Vector operations of a strip's row: what is made of x, and of the outputs.
 static double anew_cost(const husk__pool_problem *own, double lanes)
 {
     const double strips = ceil((double)own->in[POOL_W] / (lanes * (double)own->stride[POOL_W] - 2.0));
-    return 200.0 + (double)own->in[POOL_H] * strips * 40.0;
+    return ANEW_PLANE + (double)own->in[POOL_H] * strips * ANEW_ROW;
 }
 
 static void shape_anew(launch *state, const problem *what, const husk_device_traits *traits)
@@ -347,6 +364,12 @@ const husk__variant husk__pool_backward_planes = {
 // ---- channels ----
 
 enum { CHANNELS_UNIT = 8 }; // UNIT of cl/pool/backward_channels.cl
+// Vector operations of that kernel:
+static const double BEGIN_UNIT = 20.0;   // to begin a unit, a row of dx
+static const double POSITION = 60.0;     // a position of it: the outputs over it, found by divisions
+static const double FINISH_VECTOR = 2.0; // a vector of its channels: cleared at first, stored at last
+static const double OUTPUT = 15.0;       // an output over it: where it lies, and its share
+static const double TAKE_VECTOR = 3.0;   // a vector of the output's channels: loaded, compared or scaled, added
 
 static bool supports_channels(const husk__candidate *candidate, char reason[HUSK__REASON_CAPACITY])
 {
@@ -360,7 +383,8 @@ static double channels_unit_cost(const husk__pool_problem *own, const husk_devic
 {
     const int64_t vectors = husk__divide_up(own->channels, lanes_of(traits));
     const double taken = (double)husk__min_i64(vectors, CHANNELS_UNIT);
-    return 20.0 + (double)own->in[POOL_W] * (60.0 + 2.0 * taken + cover_of(own) * (15.0 + 3.0 * taken));
+    return BEGIN_UNIT + (double)own->in[POOL_W] *
+                            (POSITION + FINISH_VECTOR * taken + cover_of(own) * (OUTPUT + TAKE_VECTOR * taken));
 }
 
 static int64_t channels_units(const husk__pool_problem *own, const husk_device_traits *traits)

@@ -139,18 +139,26 @@ static bool is_banded(const problem *own)
            (own->window[POOL_W] == 2 || own->window[POOL_W] == 3) && own->stride[POOL_W] <= 2;
 }
 
+// Vector operations of cl/pool/planes.cl. Of bands:
+static const double BAND_ROW = 8.0;     // a row of outputs, beside its vectors
+static const double BAND_VECTOR = 15.0; // a vector of its outputs: loads, combined down the columns and along the row
+// By way of a private row:
+static const double BEGIN_ROW = 20.0;       // to begin a row of outputs: where its windows lie
+static const double EVERY_OTHER = 3.0;      // a vector of every other element: two loads and a shuffle
+static const double PLANES_POSITIONS = 8.0; // times as many with positions: they are chosen and kept, too
+
 // Vector operations of a row of outputs.
 static double planes_row_cost(const problem *own, const husk_device_traits *traits)
 {
     const double lanes = (double)lanes_of(traits);
     const double in_vectors = ceil((double)own->out[POOL_W] * (double)own->stride[POOL_W] / lanes);
     const double out_vectors = ceil((double)own->out[POOL_W] / lanes);
-    const double take = own->stride[POOL_W] == 1 ? 1.0 : own->stride[POOL_W] == 2 ? 3.0 : lanes;
-    const double indices = own->has_indices ? 8.0 : 1.0;
+    const double take = own->stride[POOL_W] == 1 ? 1.0 : own->stride[POOL_W] == 2 ? EVERY_OTHER : lanes;
+    const double indices = own->has_indices ? PLANES_POSITIONS : 1.0;
     if (is_banded(own))
-        return 8.0 + 15.0 * out_vectors;
-    return 20.0 + indices * (in_vectors * (double)(own->window[POOL_D] * own->window[POOL_H]) +
-                             out_vectors * (double)own->window[POOL_W] * take);
+        return BAND_ROW + BAND_VECTOR * out_vectors;
+    return BEGIN_ROW + indices * (in_vectors * (double)(own->window[POOL_D] * own->window[POOL_H]) +
+                                  out_vectors * (double)own->window[POOL_W] * take);
 }
 
 static double cost_planes(const husk__candidate *candidate)
@@ -195,6 +203,10 @@ const husk__variant husk__pool_planes = {
 // ---- channels ----
 
 enum { CHANNELS_UNIT = 8 }; // UNIT of cl/pool/channels.cl
+// Vector operations of that kernel:
+static const double CHANNELS_OUTPUT = 30.0;   // an output position: its window, and what is stored
+static const double CHANNELS_ELEMENT = 2.0;   // an element of the window, beside its vectors of channels
+static const double CHANNELS_POSITIONS = 8.0; // a vector with positions, where one without them takes one
 
 static bool supports_channels(const husk__candidate *candidate, char reason[HUSK__REASON_CAPACITY])
 {
@@ -208,7 +220,8 @@ static double channels_unit_cost(const problem *own, const husk_device_traits *t
 {
     const int64_t vectors = husk__divide_up(own->channels, lanes_of(traits));
     const double taken = (double)husk__min_i64(vectors, CHANNELS_UNIT);
-    return 30.0 + window_elements(own) * (2.0 + taken * (own->has_indices ? 8.0 : 1.0));
+    return CHANNELS_OUTPUT +
+           window_elements(own) * (CHANNELS_ELEMENT + taken * (own->has_indices ? CHANNELS_POSITIONS : 1.0));
 }
 
 static int64_t channels_units(const problem *own, const husk_device_traits *traits)
@@ -246,6 +259,13 @@ const husk__variant husk__pool_channels = {
 
 // ---- window ----
 
+// Vector operations of cl/pool/window.cl:
+static const double GLOBAL_OUTPUT = 5.0;     // an output of global pooling: its part of what several share
+static const double GLOBAL_VECTOR = 1.5;     // a vector of its window
+static const double WINDOW_OUTPUT = 40.0;    // any other output: its window, and the lanes brought together
+static const double WINDOW_ROW = 10.0;       // a row of its window, beside its vectors
+static const double WINDOW_POSITIONS = 10.0; // a vector with positions, where one without them takes one
+
 static bool supports_window(const husk__candidate *candidate, char reason[HUSK__REASON_CAPACITY])
 {
     const problem *own = candidate->problem;
@@ -257,12 +277,12 @@ static bool supports_window(const husk__candidate *candidate, char reason[HUSK__
 static double window_unit_cost(const problem *own, const husk_device_traits *traits)
 {
     const double vectors = ceil((double)own->window[POOL_W] / (double)lanes_of(traits));
-    const double indices = own->has_indices ? 10.0 : 1.0;
+    const double indices = own->has_indices ? WINDOW_POSITIONS : 1.0;
     // Global pooling of rows, several at a time.
     if (!own->has_indices && husk__pool_outputs(own) == own->batch * own->channels &&
         own->window[POOL_D] * own->window[POOL_H] == 1)
-        return 5.0 + 1.5 * vectors;
-    return 40.0 + (double)(own->window[POOL_D] * own->window[POOL_H]) * (10.0 + vectors * indices);
+        return GLOBAL_OUTPUT + GLOBAL_VECTOR * vectors;
+    return WINDOW_OUTPUT + (double)(own->window[POOL_D] * own->window[POOL_H]) * (WINDOW_ROW + vectors * indices);
 }
 
 static double cost_window(const husk__candidate *candidate)

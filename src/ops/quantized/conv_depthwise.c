@@ -72,6 +72,13 @@ static double products_of(const problem *own)
     return (double)own->products.m * (double)own->groups * (double)taps_of(own);
 }
 
+// Nanoseconds, which follow from the kernel's instructions, those of quads; cost_of below is the others' factor.
+static const double LANE_NS = 0.8;     // of a tap and a lane, where channels are read one by one
+static const double FITTING_NS = 0.15; // of a tap and a vector, in a strip whose columns are read once: FITTING
+static const double TAP_NS = 0.6;      // ... where each output gathers its own
+static const double STORE_NS = 5.0;    // of a vector of sums: corrected, scaled and stored
+static const double LAID_OUT_NS = 0.2; // of a byte of the image laid out
+
 // Nanoseconds: vectors of products, of which fewer channels than a vector has are read one by one, and vectors that are
 // stored.
 static double cost(const husk__candidate *candidate)
@@ -81,9 +88,10 @@ static double cost(const husk__candidate *candidate)
     const bool is_whole = (double)own->groups >= width;
     const double vectors = (double)own->products.m * (is_whole ? (double)own->groups / width : 1.0);
     static const double cost_of[] = {1.0, 1.8, 3.0};
-    const double each = !is_whole ? 0.8 * width : literals_of(own) ? 0.15 : 0.6;
-    const double work = vectors * ((double)taps_of(own) * each * cost_of[candidate->configuration->values[DOT]] + 5.0);
-    return (work + 0.2 * (double)image_bytes(own)) / (double)candidate->traits->compute_units;
+    const double each = !is_whole ? LANE_NS * width : literals_of(own) ? FITTING_NS : TAP_NS;
+    const double work =
+        vectors * ((double)taps_of(own) * each * cost_of[candidate->configuration->values[DOT]] + STORE_NS);
+    return (work + LAID_OUT_NS * (double)image_bytes(own)) / (double)candidate->traits->compute_units;
 }
 
 static uint64_t workspace(const husk__candidate *candidate)

@@ -26,11 +26,13 @@ static bool supports_gemm(const husk__candidate *candidate, char reason[HUSK__RE
     return husk__products_supports(&((const problem *)candidate->problem)->products, reason);
 }
 
+static const double LAID_OUT_NS = 0.2; // nanoseconds of a byte of the image laid out, see cl/lib/quantized_lay_out.clh
+
 static double cost_gemm(const husk__candidate *candidate)
 {
     const problem *own = candidate->problem;
     return husk__products_cost(&own->products, candidate) +
-           0.2 * (double)image_bytes(own) / (double)candidate->traits->compute_units;
+           LAID_OUT_NS * (double)image_bytes(own) / (double)candidate->traits->compute_units;
 }
 
 static uint64_t workspace_gemm(const husk__candidate *candidate)

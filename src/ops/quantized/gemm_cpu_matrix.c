@@ -20,9 +20,10 @@ enum { BLOCK_TILES };
 #define ROOM "-DBLOCK_TILES=32"
 static const husk__configuration menu[] = {{"1024", ROOM, {16}}, {"2048", ROOM, {32}}};
 
-// Of lib/amx.clh: rows and columns multiplied at once, steps of a tile, words of 32 columns of one; of the kernels:
-// room for a strip's block of B, in words, a quarter of a second-level cache of 2 MiB; panels packed at once.
-enum { BLOCK = 32, STEPS = 64, STEP_WORDS = 512, STRIP_WORDS = 131072, PACKED_AT_ONCE = 2 };
+// Of lib/amx.clh: rows and columns multiplied at once, those of a tile, which has as many lines of 64 bytes, steps of
+// a tile, words of 32 columns of one; of the kernels: room for a strip's block of B, in words, a quarter of a
+// second-level cache of 2 MiB; panels packed at once.
+enum { BLOCK = 32, SIDE = 16, STEPS = 64, STEP_WORDS = 512, STRIP_WORDS = 131072, PACKED_AT_ONCE = 2 };
 
 static bool supports(const husk__candidate *candidate, char reason[HUSK__REASON_CAPACITY])
 {
@@ -33,6 +34,8 @@ static bool supports(const husk__candidate *candidate, char reason[HUSK__REASON_
     }
     return husk__products_supports(&own->products, reason);
 }
+
+enum { LAST = 3 }; // of husk__products' strides of a, b and c: the one of a plain matrix, whose numbers are not split
 
 // ---- how the work is divided, and what it costs ----
 
@@ -58,15 +61,15 @@ static double cost_of(const division *d, const husk__products *own, const husk__
         husk__engine_claimed(HUSK__ENGINE_TILES, candidate->traits, own->a_dtype, HUSK_PRECISION_HIGHEST);
     const double multiply = husk__engine_tile_cycles(engine, rates);
     const int64_t groups = d->row_parts * d->column_parts * own->groups;
-    const double rows = (double)husk__divide_up(husk__min_i64(d->rows, own->m), 16);
-    const double columns = (double)husk__divide_up(husk__min_i64(d->columns, own->n), 16);
+    const double rows = (double)husk__divide_up(husk__min_i64(d->rows, own->m), SIDE);
+    const double columns = (double)husk__divide_up(husk__min_i64(d->columns, own->n), SIDE);
     const double steps = (double)husk__divide_up(own->k, STEPS), blocks = ceil(steps / (double)d->block_tiles);
     const double strips = (double)husk__divide_up(d->columns, d->strip_columns);
     const double finish = own->c_dtype == HUSK_I8 || own->c_dtype == HUSK_U8 ? DIVIDE : FINISH;
-    const double copy = own->strides[2] == 1 ? COPY : own->a[3] == 1 ? COPY + TURN : SPREAD;
+    const double copy = own->strides[2] == 1 ? COPY : own->a[LAST] == 1 ? COPY + TURN : SPREAD;
     const double waits = blocks > 1.0 ? (blocks - 1.0) * (ENTER_TILE + WAIT) : 0.0;
-    const double cycles = rows * columns * (steps * multiply + 16.0 * finish + ENTER_TILE + waits) +
-                          strips * rows * steps * 16.0 * copy + ENTER_GROUP;
+    const double cycles = rows * columns * (steps * multiply + SIDE * finish + ENTER_TILE + waits) +
+                          strips * rows * steps * SIDE * copy + ENTER_GROUP;
     return husk__launch_time(candidate->machine, rates, husk__cycles_ns(rates, cycles), groups);
 }
 
@@ -140,8 +143,8 @@ static double cost(const husk__candidate *candidate)
     const husk__products *p = &own->products;
     if (is_nothing(p))
         return 0.0;
-    const double lines = (double)(husk__divide_up(p->n, 16) * husk__divide_up(p->k, STEPS) * p->b_groups) * 16.0;
-    const double copy = p->b_column == 1 ? COPY + TURN : p->b_strides[3] == 1 ? COPY + TURN : SPREAD;
+    const double lines = (double)(husk__divide_up(p->n, SIDE) * husk__divide_up(p->k, STEPS) * p->b_groups) * SIDE;
+    const double copy = p->b_column == 1 ? COPY + TURN : p->b_strides[LAST] == 1 ? COPY + TURN : SPREAD;
     const husk_machine *machine = candidate->machine;
     const husk_machine_rates *rates = &machine->rates;
     const division d = divide(p, candidate);
@@ -199,7 +202,7 @@ static husk_status launch_pack(const husk_plan *plan, husk_queue *queue, const h
     const cpu_matrix_state *state = plan->state;
     const husk__range range = {{(size_t)husk__divide_up(own->n, BLOCK * PACKED_AT_ONCE), (size_t)own->b_groups, 1},
                                {1, 1, 1}};
-    return HUSK__LAUNCH(queue, state->pack, &range, scope, HUSK__ARG_TENSOR(b), HUSK__ARG_I64(own->b_strides[3]),
+    return HUSK__LAUNCH(queue, state->pack, &range, scope, HUSK__ARG_TENSOR(b), HUSK__ARG_I64(own->b_strides[LAST]),
                         HUSK__ARG_I64(own->b_column), HUSK__ARG_I64(own->b_group), *to, HUSK__ARG_I32(own->n),
                         HUSK__ARG_I32(own->k));
 }
@@ -222,13 +225,13 @@ static husk_status run(const husk_plan *plan, husk_queue *queue, const void *unt
     }
     husk__arg list[24 + HUSK__PRODUCTS_FINISH_ARGS], *end = list;
     *end++ = HUSK__ARG_TENSOR(given->input);
-    *end++ = HUSK__ARG_I64(own->a[3]);
+    *end++ = HUSK__ARG_I64(own->a[LAST]);
     *end++ = HUSK__ARG_I64(own->strides[2]);
     *end++ = HUSK__ARG_I64(own->a_group);
     *end++ = panels;
     *end++ = HUSK__ARG_I64(own->b_groups == 1 ? 0 : matrix_words(own));
     *end++ = HUSK__ARG_TENSOR(given->output);
-    *end++ = HUSK__ARG_I64(own->c[3]);
+    *end++ = HUSK__ARG_I64(own->c[LAST]);
     *end++ = HUSK__ARG_I64(own->c_column);
     *end++ = HUSK__ARG_I64(own->c_group);
     // Where no sums wait the argument is any buffer.

@@ -17,6 +17,9 @@ enum { TILE, EFFICIENCY };
 #define MATRIX(side, efficiency) {#side "x" #side, "", {side, efficiency}}
 static const husk__configuration menu[] = {MATRIX(128, 100), MATRIX(64, 60), MATRIX(32, 30)};
 
+static const double PERCENT = 100.0; // what EFFICIENCY is counted in
+static const double FASTER = 8.0;    // than the variant tiled, at full efficiency, very roughly
+
 typedef struct matrix_state {
     const husk__kernel *kernel;
     int64_t items;
@@ -48,11 +51,11 @@ static bool supports(const husk__candidate *candidate, char reason[HUSK__REASON_
     return husk__products_supports(&own->products, reason);
 }
 
-// How much faster than tiled an engine is, very roughly: it wins where it is there.
+// By how much faster than tiled an engine is: it wins where it is there.
 static double cost(const husk__candidate *candidate)
 {
     const int32_t *v = candidate->configuration->values;
-    return husk__quantized_gemm_tiles_cost(candidate, v[TILE]) * (100.0 / v[EFFICIENCY]) / 8.0;
+    return husk__quantized_gemm_tiles_cost(candidate, v[TILE]) * (PERCENT / v[EFFICIENCY]) / FASTER;
 }
 
 static husk_status prepare(husk_plan *plan, const husk__scope *scope)

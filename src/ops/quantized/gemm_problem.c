@@ -31,10 +31,15 @@ double husk__quantized_gemm_flops(const husk__candidate *candidate)
     return 2.0 * (double)own->groups * (double)own->m * (double)own->n * (double)own->k;
 }
 
+// To begin and finish a tile takes the kernels as long as so many steps of k.
+enum { ENTER_STEPS = 64 };
+// Nanoseconds, roughly, of a product by gemm_tiled.cl on a busy device; variant matrix is counted as faster than this.
+static const double PRODUCT_NS = 1e-3;
+
 double husk__quantized_gemm_tiles_cost(const husk__candidate *candidate, int64_t side)
 {
     const husk__products *own = &((const problem *)candidate->problem)->products;
     const double tiles = (double)(own->groups * husk__divide_up(own->m, side) * husk__divide_up(own->n, side));
     const double units = candidate->traits->compute_units;
-    return ceil(tiles / units) * units * (double)(side * side) * (double)(own->k + 64) * 1e-3;
+    return ceil(tiles / units) * units * (double)(side * side) * (double)(own->k + ENTER_STEPS) * PRODUCT_NS;
 }

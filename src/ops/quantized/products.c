@@ -125,6 +125,16 @@ bool husk__products_supports(const husk__products *own, char reason[HUSK__REASON
     return own->groups <= most && own->m <= most && own->n <= most && own->k <= most;
 }
 
+// How the kernels of cl/lib/quantized.clh use registers and begin tiles, whatever the machine:
+enum {
+    TAIL_M = 4,          // TAIL_M of cl/lib/quantized.clh: rows below the last full tile are done so many at a time
+    LOW_TILE_M = 4,      // rows of tiles whose sums fit into 16 registers
+    WIDE_VECTOR = 16,    // floats of AVX-512's vectors, which come with the 32 registers that higher tiles need
+    ENTER_TILE_QUADS = 4 // to begin and finish a tile takes as long as so many quads of k
+};
+// Of the rate of instructions, what is left to higher tiles whose sums go to memory and back, and to low tiles.
+static const double SPILLED_SHARE = 0.4, LOW_TILE_SHARE = 0.75;
+
 // Nanoseconds. A lane's worth of products, by the instruction; fewer sums in registers wait for loads.
 double husk__products_cost(const husk__products *own, const husk__candidate *candidate)
 {
@@ -135,13 +145,14 @@ double husk__products_cost(const husk__products *own, const husk__candidate *can
         return 0.0;
     const int32_t *values = candidate->configuration->values;
     const int64_t width = candidate->traits->vector_width;
-    const double rate = quads_a_cycle[values[DOT]] * (values[TILE_M] > 4 ? (width == 16 ? 1.0 : 0.4) : 0.75);
+    const double rate = quads_a_cycle[values[DOT]] *
+                        (values[TILE_M] > LOW_TILE_M ? (width == WIDE_VECTOR ? 1.0 : SPILLED_SHARE) : LOW_TILE_SHARE);
     const division d = divide(own, candidate);
     const int64_t groups = own->groups * d.row_parts * d.panel_parts;
-    const double rows = (double)husk__min_i64(d.group_rows, husk__round_up(own->m, 4));
+    const double rows = (double)husk__min_i64(d.group_rows, husk__round_up(own->m, TAIL_M));
     const double columns =
         (double)husk__min_i64(d.group_panels * tile_columns(candidate), husk__round_up(own->n, 2 * width));
-    const double group = rows * columns * ((double)quads_of(own) + 4) / ((double)width * rate);
+    const double group = rows * columns * ((double)quads_of(own) + ENTER_TILE_QUADS) / ((double)width * rate);
     return husk__launch_time(machine, rates, husk__cycles_ns(rates, group), groups);
 }
 

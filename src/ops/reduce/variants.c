@@ -157,15 +157,23 @@ static husk__walk_dimension take_run(geometry *shape)
     return husk__walk_take_last(&shape->reduced);
 }
 
+enum { DIRECT = 256 }; // DIRECT of cl/reduce/rows.cl: shorter runs are gathered in a private block
+// Nanoseconds of one core, of which the ratios matter; they follow from what cl/reduce/rows.cl does:
+static const double ROW_NS = 25.0; // to begin a row and to store its result
+static const double RUN_NS = 10.0; // to find the next run where runs are gathered
+static const double DIRECT_NS = 0.08; // an element that is read in vectors where it lies
+static const double GATHER_NS = 0.15; // an element that is copied to the private block first, in vectors
+static const double STRIDED_NS = 1.2; // an element that is copied to it by itself
+
 static double cost_rows(const husk__candidate *candidate)
 {
     geometry shape = husk__reduce_geometry_of(candidate->problem);
     const husk__walk_dimension run = take_run(&shape);
     const double elements = (double)shape.rows * (double)shape.count;
     const double runs = elements / (double)husk__max_i64(run.extent, 1);
-    const bool is_whole = run.extent == shape.count || run.extent >= 256;
-    const double each = run.strides[0] != 1 && run.extent > 1 ? 1.2 : is_whole ? 0.08 : 0.15;
-    return (double)shape.rows * 25.0 + (is_whole ? 0.0 : runs * 10.0) + elements * each;
+    const bool is_whole = run.extent == shape.count || run.extent >= DIRECT;
+    const double each = run.strides[0] != 1 && run.extent > 1 ? STRIDED_NS : is_whole ? DIRECT_NS : GATHER_NS;
+    return (double)shape.rows * ROW_NS + (is_whole ? 0.0 : runs * RUN_NS) + elements * each;
 }
 
 static void resolve_rows(launch *own, geometry *shape)
@@ -225,6 +233,13 @@ const husk__variant husk__reduce_rows = {
 
 enum { COLUMNS_WIDTH = 1024, COLUMNS_LINES = 64 }; // WIDTH and LINES of cl/reduce/columns.cl
 
+// Nanoseconds of one core, of which the ratios matter; they follow from what cl/reduce/columns.cl does:
+static const double STRIP_NS = 100.0; // to begin a strip
+static const double LINE_NS = 5.0; // to find a line of a strip
+static const double COLUMN_NS = 3.0; // to begin a column and to store its result
+static const double ACROSS_NS = 0.08; // an element, of vectors across columns at stride 1
+static const double ACROSS_STRIDED_NS = 0.8; // an element of columns at another stride, which is read by itself
+
 static double cost_columns(const husk__candidate *candidate)
 {
     geometry shape = husk__reduce_geometry_of(candidate->problem);
@@ -233,8 +248,8 @@ static double cost_columns(const husk__candidate *candidate)
     const double outer = (double)husk__walk_count(&shape.kept);
     const double strips = (double)husk__divide_up(inner.extent, COLUMNS_WIDTH);
     const double elements = (double)husk__round_up(inner.extent, lanes) * (double)shape.count;
-    return outer * (strips * (100.0 + 5.0 * (double)shape.count) + 3.0 * (double)inner.extent +
-                    elements * (inner.strides[0] == 1 ? 0.08 : 0.8));
+    return outer * (strips * (STRIP_NS + LINE_NS * (double)shape.count) + COLUMN_NS * (double)inner.extent +
+                    elements * (inner.strides[0] == 1 ? ACROSS_NS : ACROSS_STRIDED_NS));
 }
 
 // Strips as wide as there are columns, but no wider than its program's.
@@ -322,6 +337,13 @@ static bool supports_workgroup(const husk__candidate *candidate, char reason[HUS
     return (uint64_t)items <= candidate->traits->work_group;
 }
 
+enum {
+    LARGE_GROUP = 256, // work-items of the larger work-groups of workgroup_menu
+    LONG_ROW = 256 // elements, of a row or of neighbouring rows together, that keep a large work-group busy
+};
+// What it costs to walk in another direction than memory lies together, beside 1 for a work-group of the wrong size.
+static const double WRONG_WAY = 10.0;
+
 // Work-items that walk along what lies together in memory, and large work-groups where rows are long.
 static double cost_workgroup(const husk__candidate *candidate)
 {
@@ -329,9 +351,9 @@ static double cost_workgroup(const husk__candidate *candidate)
     const husk__walk_dimension run = take_run(&shape), inner = husk__walk_take_last(&shape.kept);
     const bool is_along = candidate->configuration->values[WG_INNER] == 1;
     const bool wants_along = inner.extent == 1 || (run.extent > 1 && run.strides[0] <= inner.strides[0]);
-    const bool wants_large = (is_along ? shape.count : inner.extent * shape.count) >= 256;
-    const bool is_large = workgroup_items(candidate->configuration) >= 256;
-    return (is_along == wants_along ? 0.0 : 10.0) + (is_large == wants_large ? 0.0 : 1.0);
+    const bool wants_large = (is_along ? shape.count : inner.extent * shape.count) >= LONG_ROW;
+    const bool is_large = workgroup_items(candidate->configuration) >= LARGE_GROUP;
+    return (is_along == wants_along ? 0.0 : WRONG_WAY) + (is_large == wants_large ? 0.0 : 1.0);
 }
 
 static void resolve_workgroup(launch *own, geometry *shape, const husk__configuration *configuration)

@@ -35,13 +35,16 @@ static bool supports(const husk__candidate *candidate, char reason[HUSK__REASON_
     return husk__rnn_fits_int(&problem->forward, reason);
 }
 
+// Reading a tile's weights takes as long as computing so many of its rows.
+static const double WEIGHTS_ROWS = 8.0;
+
 // Rows computed, those beyond the batch too; a larger tile reads the weights less often.
 static double cost(const husk__candidate *candidate)
 {
     const husk__rnn_backward_problem *problem = candidate->problem;
     const int64_t rows = tile_rows(candidate->configuration);
     const double computed = (double)husk__round_up(husk__max_i64(problem->forward.batch, 1), rows);
-    return computed * (1.0 + 8.0 / (double)rows);
+    return computed * (1.0 + WEIGHTS_ROWS / (double)rows);
 }
 
 static uint64_t workspace(const husk__candidate *candidate)

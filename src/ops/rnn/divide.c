@@ -10,7 +10,7 @@ enum { TILE_HEIGHT = 8 };
 
 // Nanoseconds and bytes a nanosecond, measured on PoCL with two cores; only their ratios matter.
 static const double LAUNCH = 10000.0, WAKE = 20000.0, FLOPS_PER_CORE = 210.0, NEAR = 130.0, SHARED = 75.0,
-                    FAR_PER_DEVICE = 70.0;
+                    FAR_PER_CORE = 55.0, FAR_PER_DEVICE = 70.0;
 static const double NEAR_BYTES = 1048576.0, SHARED_BYTES = 50331648.0;
 
 // Time of one step where each of `items` work-items has `rows` sequences and `share` of the weights.
@@ -19,7 +19,9 @@ static double step_time(const husk__rnn_problem *problem, double rows, double sh
     const double elements = (double)problem->gates * (double)problem->hidden * (double)problem->hidden;
     const double size = husk__rnn_size(problem), floats = size / sizeof(float);
     const double bytes = elements * size * share, all = elements * size * (double)problem->directions;
-    const double rate = bytes <= NEAR_BYTES ? NEAR : all <= SHARED_BYTES ? SHARED : fmin(55.0, FAR_PER_DEVICE / items);
+    const double rate = bytes <= NEAR_BYTES   ? NEAR
+                        : all <= SHARED_BYTES ? SHARED
+                                              : fmin(FAR_PER_CORE, FAR_PER_DEVICE / items);
     return fmax(bytes / rate, 2.0 * floats * elements * share * rows / FLOPS_PER_CORE);
 }
 

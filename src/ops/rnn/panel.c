@@ -50,9 +50,12 @@ static bool supports(const husk__candidate *candidate, char reason[HUSK__REASON_
     return husk__rnn_fits_int(candidate->problem, reason);
 }
 
+// Floats of AVX2's vectors, which come with 16 registers: the lower tile's. Others are taken to have 32.
+enum { AVX2_WIDTH = 8 };
+
 static double cost(const husk__candidate *candidate)
 {
-    const bool is_wide = candidate->traits->vector_width != 8;
+    const bool is_wide = candidate->traits->vector_width != AVX2_WIDTH;
     return (candidate->configuration == &configurations[0]) == is_wide ? 1.0 : 2.0;
 }
 

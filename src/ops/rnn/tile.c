@@ -51,6 +51,13 @@ static husk__rnn_layout lay_out(const husk__candidate *candidate)
     return layout;
 }
 
+// Reading a tile's weights takes as long as computing so many of its rows.
+static const double WEIGHTS_ROWS = 8.0;
+// The speed of sums that are divided by K_SLICES, beside undivided ones: where tiles are many, where they are few, and
+// where they are few and low, of LOW_ROWS rows (configuration 4x16_split) at most.
+static const double SPLIT_MANY = 0.8, SPLIT_FEW = 4.0, SPLIT_FEW_LOW = 10.0;
+enum { LOW_ROWS = 4 };
+
 // Rows computed, those beyond a part of the batch too; a larger tile reads the weights less often. What is divided is
 // faster where tiles are few, the more so the smaller they are, and reads weights as often as it has items.
 static double cost(const husk__candidate *candidate)
@@ -62,8 +69,8 @@ static double cost(const husk__candidate *candidate)
                          (double)husk__divide_up(problem->hidden, candidate->configuration->values[TILE_UNITS]);
     const bool is_divided = candidate->configuration->values[K_SLICES] > 1;
     const bool has_few = tiles <= 2.0 * (double)candidate->traits->compute_units;
-    const double speed = !is_divided ? 1.0 : !has_few ? 0.8 : rows <= 4 ? 10.0 : 4.0;
-    return parts * (double)husk__round_up(part, rows) * (1.0 + 8.0 / (double)rows) / speed;
+    const double speed = !is_divided ? 1.0 : !has_few ? SPLIT_MANY : rows <= LOW_ROWS ? SPLIT_FEW_LOW : SPLIT_FEW;
+    return parts * (double)husk__round_up(part, rows) * (1.0 + WEIGHTS_ROWS / (double)rows) / speed;
 }
 
 static uint64_t workspace(const husk__candidate *candidate)

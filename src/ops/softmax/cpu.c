@@ -19,15 +19,18 @@ static int64_t lanes_of(const husk_device_traits *traits)
     return traits->vector_width > 4 ? traits->vector_width : 4;
 }
 
-// Nanoseconds of one core: of an element, and of a row or a block before its elements.
+// Nanoseconds of one core, forward and of the gradient: of an element, and of a row or a block before its elements.
+// They say how many rows are worth a work-group.
+static const double ELEMENT_NS = 0.25, ELEMENT_BACK_NS = 0.2, ROW_NS = 30.0, ROW_BACK_NS = 20.0;
+
 static double element_time(const geometry *shape)
 {
-    return shape->is_gradient ? 0.2 : 0.25;
+    return shape->is_gradient ? ELEMENT_BACK_NS : ELEMENT_NS;
 }
 
 static double row_time(const geometry *shape)
 {
-    return shape->is_gradient ? 20.0 : 30.0;
+    return shape->is_gradient ? ROW_BACK_NS : ROW_NS;
 }
 
 // Equal shares of the units; unit_time: nanoseconds of one core.

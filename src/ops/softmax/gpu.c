@@ -53,15 +53,22 @@ static bool supports_workgroup(const husk__candidate *candidate, char reason[HUS
     return false;
 }
 
+enum {
+    LARGE_GROUP = 256, // work-items of the larger work-groups of workgroup_menu
+    LONG_ROW = 256     // elements, of a row or of neighbouring rows together, that keep a large work-group busy
+};
+// What it costs to walk in another direction than memory lies together, beside 1 for a work-group of the wrong size.
+static const double WRONG_WAY = 10.0;
+
 // Work-items that walk along what lies together in memory, and large work-groups where rows are long.
 static double cost_workgroup(const husk__candidate *candidate)
 {
     const geometry shape = husk__softmax_geometry_of(candidate->problem);
     const bool is_along = candidate->configuration->values[WG_INNER] == 1;
     const bool wants_along = shape.inner.extent == 1 || shape.axis.x_stride <= shape.inner.x_stride;
-    const bool wants_large = (is_along ? shape.axis.extent : shape.inner.extent * shape.axis.extent) >= 256;
-    const bool is_large = workgroup_items(candidate->configuration) >= 256;
-    return (is_along == wants_along ? 0.0 : 10.0) + (is_large == wants_large ? 0.0 : 1.0);
+    const bool wants_large = (is_along ? shape.axis.extent : shape.inner.extent * shape.axis.extent) >= LONG_ROW;
+    const bool is_large = workgroup_items(candidate->configuration) >= LARGE_GROUP;
+    return (is_along == wants_along ? 0.0 : WRONG_WAY) + (is_large == wants_large ? 0.0 : 1.0);
 }
 
 static uint64_t workspace_workgroup(const husk__candidate *candidate)
