@@ -9,6 +9,9 @@
 
 #include <husk/machine.h>
 
+/* Vector registers of AVX2 and SSE, for which the smaller tiles are; AVX-512 and NEON have 32. */
+enum { HUSK__FEW_REGISTERS = 16 };
+
 /* Nanoseconds of so many cycles of a core. */
 static inline double husk__cycles_ns(const husk_machine_rates *rates, double cycles)
 {

@@ -9,6 +9,7 @@
 #include "base/epilogue.h"
 #include "base/params.h"
 #include "base/tensor.h"
+#include "machine/predict.h"
 
 typedef husk__attention_problem problem;
 typedef husk__attention_inputs inputs;
@@ -283,7 +284,7 @@ husk__arg *husk__attention_write_args(const problem *own, const inputs *given, h
 // Panels of 512 KiB and sums of 256 KiB at most share a second-level cache of 1 MiB; 256 scores of 12 rows lie in the
 // first beside what streams by. Backward holds two such lines.
 #define TILE_12    "-DTILE_M=12 -DTILE_NV=2" // AVX-512 and NEON: 24 sums and three more in 32 registers
-#define TILE_6     "-DTILE_M=6 -DTILE_NV=2"  // AVX2: 12 sums in 16 registers
+#define TILE_6     "-DTILE_M=6 -DTILE_NV=2"  // AVX2 and SSE: 12 sums in 16 registers
 #define ROOM_OF(columns, line) \
     " -DMOST_COLUMNS=" #columns " -DPANEL_FLOATS=131328 -DSTATE_FLOATS=65536 -DLINE=" #line
 const husk__configuration husk__attention_blocks_menu[HUSK__ATTENTION_BLOCKS] = {
@@ -306,14 +307,13 @@ bool husk__attention_supports_blocks(const husk__candidate *candidate, char reas
     return false;
 }
 
-// Rows of the tile of TILE_6, which is for 16 registers: those of AVX2, whose vectors have 8 lanes.
-enum { SMALL_TILE_M = 6, SMALL_LANES = 8 };
+enum { SMALL_TILE_M = 6 }; // rows of TILE_6
 
-// The tile that fits the registers, as the lanes tell: 1 for it, 2 for the other.
+// The tile that fits the registers: 1 for it, 2 for the other.
 double husk__attention_cost_blocks(const husk__candidate *candidate)
 {
     const bool is_small = candidate->configuration->values[HUSK__ATTENTION_TILE_M] == SMALL_TILE_M;
-    return is_small == (candidate->traits->vector_width == SMALL_LANES) ? 1.0 : 2.0;
+    return is_small == (candidate->machine->registers <= HUSK__FEW_REGISTERS) ? 1.0 : 2.0;
 }
 
 int32_t husk__attention_lanes(const husk_device_traits *traits, husk_dtype dtype)

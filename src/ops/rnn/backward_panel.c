@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/checked.h"
+#include "machine/predict.h"
 #include "ops/rnn/backward_problem.h"
 
 enum { TILE_ROWS, BLOCK_K, STRIP_VECTORS = 2 };
@@ -24,13 +25,11 @@ static bool supports(const husk__candidate *candidate, char reason[HUSK__REASON_
     return husk__rnn_fits_int(&problem->forward, reason);
 }
 
-// Floats of AVX2's vectors, which come with 16 registers: the lower tile's. Others are taken to have 32.
-enum { AVX2_WIDTH = 8 };
-
+// The tile that fits the registers: 1 for it, 2 for the other.
 static double cost(const husk__candidate *candidate)
 {
-    const bool is_wide = candidate->traits->vector_width != AVX2_WIDTH;
-    return (candidate->configuration == &configurations[0]) == is_wide ? 1.0 : 2.0;
+    const bool has_many = candidate->machine->registers > HUSK__FEW_REGISTERS;
+    return (candidate->configuration == &configurations[0]) == has_many ? 1.0 : 2.0;
 }
 
 static uint64_t workspace(const husk__candidate *candidate)

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/checked.h"
+#include "machine/predict.h"
 #include "ops/rnn/problem.h"
 
 // What the numbers of a configuration mean: rows of a register tile of two vectors and, for a GRU with its reset
@@ -50,13 +51,11 @@ static bool supports(const husk__candidate *candidate, char reason[HUSK__REASON_
     return husk__rnn_fits_int(candidate->problem, reason);
 }
 
-// Floats of AVX2's vectors, which come with 16 registers: the lower tile's. Others are taken to have 32.
-enum { AVX2_WIDTH = 8 };
-
+// The tile that fits the registers: 1 for it, 2 for the other.
 static double cost(const husk__candidate *candidate)
 {
-    const bool is_wide = candidate->traits->vector_width != AVX2_WIDTH;
-    return (candidate->configuration == &configurations[0]) == is_wide ? 1.0 : 2.0;
+    const bool has_many = candidate->machine->registers > HUSK__FEW_REGISTERS;
+    return (candidate->configuration == &configurations[0]) == has_many ? 1.0 : 2.0;
 }
 
 static husk__rnn_layout lay_out(const husk__candidate *candidate)
