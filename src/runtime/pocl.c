@@ -28,6 +28,13 @@ bool husk__breaks_on_assembly(const husk_device_traits *traits)
     return major >= 4 && major <= 6 && husk__is_pocl(traits);
 }
 
+// PoCL 7 inlines functions that are not to be inlined, and leaves out what CPU they were for: LLVM may end the process.
+bool husk__inlines_all(const husk_device_traits *traits)
+{
+    enum { FIRST = 7 };
+    return strtol(traits->driver_version, NULL, 10) >= FIRST && husk__is_pocl(traits);
+}
+
 // ---- its folder ----
 
 // As PoCL looks for it (pocl_cache_init_topdir), versions 3 to 7; source is the variable that names it.

@@ -68,11 +68,11 @@ static bool claims_amx(const husk_device_traits *traits)
            husk__cpu_has_amx();
 }
 
-// The same, by a builtin of its compiler, which uses vectors of 512 bits.
+// The same, by a builtin of its compiler, which uses vectors of 512 bits, in a function of its own.
 static bool claims_avx512_bf16(const husk_device_traits *traits)
 {
-    return traits->device_class == HUSK_DEVICE_CPU && husk__is_pocl(traits) && traits->vector_width == 16 &&
-           husk__cpu_has_avx512_bf16();
+    return traits->device_class == HUSK_DEVICE_CPU && husk__is_pocl(traits) && !husk__inlines_all(traits) &&
+           traits->vector_width == 16 && husk__cpu_has_avx512_bf16();
 }
 
 static bool claims_all(const husk_device_traits *traits)
