@@ -69,10 +69,21 @@ static bool claims_amx(const husk_device_traits *traits)
 }
 
 // The same, by a builtin of its compiler, which uses vectors of 512 bits, in a function of its own.
+static bool has_avx512_bf16(const husk_device_traits *traits)
+{
+    return traits->device_class == HUSK_DEVICE_CPU && husk__is_pocl(traits) && traits->vector_width == 16 &&
+           husk__cpu_has_avx512_bf16();
+}
+
 static bool claims_avx512_bf16(const husk_device_traits *traits)
 {
-    return traits->device_class == HUSK_DEVICE_CPU && husk__is_pocl(traits) && !husk__inlines_all(traits) &&
-           traits->vector_width == 16 && husk__cpu_has_avx512_bf16();
+    return has_avx512_bf16(traits) && !husk__inlines_all(traits);
+}
+
+// And by inline assembly where it would not be a function of its own.
+static bool claims_avx512_bf16_asm(const husk_device_traits *traits)
+{
+    return has_avx512_bf16(traits) && husk__inlines_all(traits) && !husk__breaks_on_assembly(traits);
 }
 
 static bool claims_all(const husk_device_traits *traits)
@@ -107,6 +118,8 @@ const husk__engine husk__engines[HUSK__ENGINES] = {
     TILES("amx", claims_amx, AMX, .permit = husk__permit_amx, .options = ""),
     TILES("avx512_bf16", claims_avx512_bf16, BIT(BF16) | BIT(BF16X1), .options = "-DENGINE_AVX512",
           .dots_per_fma = 1.0),
+    TILES("avx512_bf16_asm", claims_avx512_bf16_asm, BIT(BF16) | BIT(BF16X1),
+          .options = "-DENGINE_AVX512 -DENGINE_ASSEMBLY", .dots_per_fma = 1.0),
     SOFT("soft_nv_mma", NV_MMA, "-DENGINE_NV_MMA", 32, SHARES(64, 32, 32, 32, 16, 16), COPIES(64, 64, 32, 32)),
     SOFT("soft_amd_mfma", MFMA, "-DENGINE_AMD_MFMA", 64, SHARES(64, 64, 32, 32, 32, 16)),
     SOFT("soft_amd_wmma", WMMA, "-DENGINE_AMD_WMMA=11", 32, SHARES(64, 32, 32, 32, 16, 16)),

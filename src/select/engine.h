@@ -66,7 +66,7 @@ struct husk__engine {
     int32_t async_share[HUSK__ENGINE_ASYNC_SIZES][2];
 };
 
-enum { HUSK__ENGINES = 15 };
+enum { HUSK__ENGINES = 16 };
 extern const husk__engine husk__engines[HUSK__ENGINES];
 
 /*

@@ -26,6 +26,13 @@ static cl_uint width = 4;
 static int platform, device;
 static const char *platform_name = "stand-in", *device_name = "stand-in", *more_extensions = "";
 
+static const char *driver = "stand-in";
+
+void stand_in_be_driver(const char *version)
+{
+    driver = version;
+}
+
 void stand_in_be_of(const char *platform_, const char *device_, const char *extensions)
 {
     platform_name = platform_;
@@ -177,8 +184,9 @@ cl_int clGetDeviceInfo(cl_device_id id, cl_device_info what, size_t capacity, vo
     }
     if (what == CL_DEVICE_NAME)
         return answer_text(device_name, capacity, to, size);
-    if (what == CL_DEVICE_VENDOR || what == CL_DRIVER_VERSION || what == CL_DEVICE_VERSION ||
-        what == CL_DEVICE_OPENCL_C_VERSION)
+    if (what == CL_DRIVER_VERSION)
+        return answer_text(driver, capacity, to, size);
+    if (what == CL_DEVICE_VENDOR || what == CL_DEVICE_VERSION || what == CL_DEVICE_OPENCL_C_VERSION)
         return answer_text("stand-in", capacity, to, size);
     if (what == CL_DEVICE_MAX_WORK_ITEM_SIZES) {
         const size_t sizes[3] = {1024, 1024, 1024};

@@ -13,6 +13,8 @@
 void stand_in_be_gpu(void);
 void stand_in_be_cpu(uint32_t vector_width);
 /* With this platform's and this device's name, and these extensions. */
+/* CL_DRIVER_VERSION from now on. */
+void stand_in_be_driver(const char *version);
 void stand_in_be_of(const char *platform, const char *device, const char *extensions);
 
 #endif
