@@ -103,8 +103,8 @@ def print_products(loops):
     main_loops = {}
     for loop in loops:
         key = (loop.run.kernel, loop.run.form, rules.dtype_of(loop.run.case))
-        if rules.is_judged(loop) and loop.figures.products >= rules.LEAST_PRODUCTS \
-                and loop.figures.products > (main_loops[key].figures.products if key in main_loops else 0):
+        most = main_loops[key].figures.products if key in main_loops else 0
+        if rules.is_judged(loop) and rules.is_of_products(loop) and loop.figures.products > most:
             main_loops[key] = loop
     costly = sorted((loop for loop in main_loops.values() if rules.per_product(loop) > rules.PRODUCT_BOUND),
                     key=rules.per_product, reverse=True)

@@ -70,6 +70,11 @@ def per_product(loop):
     return loop.figures.instructions / max(1, loop.figures.products)
 
 
+def is_of_products(loop):
+    """Whether it multiplies and adds most of the time, as those of products of matrices and convolutions do."""
+    return LEAST_PRODUCTS <= loop.figures.products and 2 * loop.figures.products > loop.figures.arithmetic
+
+
 def is_judged(loop):
     return loop.run.family == "cpu" and loop.inner and loop.figures.arithmetic >= LEAST_ARITHMETIC
 

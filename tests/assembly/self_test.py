@@ -135,6 +135,8 @@ def test_products():
     loop = loops_of(RIGHT)[0]
     tile = loop._replace(figures=loop.figures._replace(instructions=22, products=12))
     expect("instructions for each product", round(rules.per_product(tile), 2), 1.83)
+    expect("whether products are most of it", [rules.is_of_products(tile._replace(figures=tile.figures._replace(
+        arithmetic=number))) for number in (12, 23, 24)], [True, True, False])
 
 
 def test_cpus():
