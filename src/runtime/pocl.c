@@ -28,11 +28,11 @@ bool husk__breaks_on_assembly(const husk_device_traits *traits)
     return major >= 4 && major <= 6 && husk__is_pocl(traits);
 }
 
-// PoCL 7 inlines functions that are not to be inlined, and leaves out what CPU they were for: LLVM may end the process.
-bool husk__inlines_all(const husk_device_traits *traits)
+// Tried: 3.1 and 6.0 do. 7.1 inlines them, and LLVM ends the process. 4 and 5 were not at hand.
+bool husk__keeps_functions(const husk_device_traits *traits)
 {
-    enum { FIRST = 7 };
-    return strtol(traits->driver_version, NULL, 10) >= FIRST && husk__is_pocl(traits);
+    const long major = strtol(traits->driver_version, NULL, 10);
+    return (major == 3 || major == 6) && husk__is_pocl(traits);
 }
 
 // ---- its folder ----

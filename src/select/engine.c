@@ -77,13 +77,13 @@ static bool has_avx512_bf16(const husk_device_traits *traits)
 
 static bool claims_avx512_bf16(const husk_device_traits *traits)
 {
-    return has_avx512_bf16(traits) && !husk__inlines_all(traits);
+    return has_avx512_bf16(traits) && husk__keeps_functions(traits);
 }
 
 // And by inline assembly where it would not be a function of its own.
 static bool claims_avx512_bf16_asm(const husk_device_traits *traits)
 {
-    return has_avx512_bf16(traits) && husk__inlines_all(traits) && !husk__breaks_on_assembly(traits);
+    return has_avx512_bf16(traits) && !husk__keeps_functions(traits) && !husk__breaks_on_assembly(traits);
 }
 
 static bool claims_all(const husk_device_traits *traits)

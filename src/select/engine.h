@@ -34,7 +34,7 @@ typedef enum husk__product {
 /* How an engine is reached, and so by which kernels. */
 typedef enum husk__engine_kind {
     HUSK__ENGINE_FRAGMENTS, /* cl/lib/fragment.clh: GPUs */
-    HUSK__ENGINE_TILES        /* cl/lib/amx.clh: CPUs */
+    HUSK__ENGINE_TILES      /* cl/lib/amx.clh: CPUs */
 } husk__engine_kind;
 
 enum { HUSK__ENGINE_SIZES = 3, HUSK__ENGINE_WANTED = 3, HUSK__ENGINE_REASON = 200 };
