@@ -81,8 +81,7 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void husk_conv_implicit_
 #define START_ONE(i, j) acc[(i) * TILE_NV + (j)] = (vf)(start);
 #define START_ROW(i) \
     if ((i) < TILE_M) { \
-        const acc_t start = \
-            has_bias && (i) < rows ? load_either(bias + (first_filter + (i)) * bias_units, bias_units) : 0.0f; \
+        const acc_t start = starts[i]; \
         TILE_ROW_EACH(i, TILE_NV, START_ONE) \
     }
 #define JOIN_ONE(i, j) acc[(i) * TILE_NV + (j)] += load_private(tile + (i) * TILE_N + (j) * VW);
@@ -385,6 +384,10 @@ void husk_conv_implicit_gemm(const __global data_t *restrict x_base, long x_offs
                 const __global acc_t *w_panel = w + (fp * depth + k_begin) * TILE_M;
                 const int first_filter = fp * TILE_M;
                 const int rows = min(TILE_M, filters - first_filter);
+                acc_t starts[TILE_M]; // what the sums of a filter begin with
+                for (int m = 0; m < TILE_M; ++m)
+                    starts[m] =
+                        has_bias && m < rows ? load_either(bias + (first_filter + m) * bias_units, bias_units) : 0.0f;
                 for (int p = 0; p < width_panels; ++p) {
                     const acc_t *panel = panels + (long)p * block_depth * TILE_N;
                     const int count = min(TILE_N, width - p * TILE_N);
@@ -431,7 +434,7 @@ void husk_conv_implicit_gemm(const __global data_t *restrict x_base, long x_offs
                         EACH_ROW(JOIN_ROW)
                     }
 #endif
-                    if (is_last) {
+                    if (is_last && act_kind != ACT_NONE) {
                         EACH_ROW(ACTIVATE_ROW)
                     }
                     if (direct && rows == TILE_M && count == TILE_N) {
