@@ -12,64 +12,9 @@
 //   VW       4, 8 or 16: floats in a vector
 //   TILE_M   4..14: positions in a register tile
 //   TILE_NV  1..3: vectors of filters in a register tile, TILE_N = TILE_NV*VW
-#include "lib/direct.clh"
+#include "lib/direct_filters.clh"
 
 #define BLOCK_K 2048
-
-// weights [groups*filters][depth] -> packed [group][panel][depth by rows][TILE_N], zero where a panel has no filter.
-// Work-group (panel, group, part) does a part of the depth.
-__kernel __attribute__((reqd_work_group_size(1, 1, 1))) void husk_conv_direct_pack(
-    const __global data_t *restrict w_base, long w_offset, __global acc_t *restrict packed_base,
-    long packed_offset, int filters, int channels, int kernel_d, int kernel_h, int kernel_w, long w_stride_k,
-    long w_stride_c, long w_stride_d, long w_stride_h, long w_stride_w)
-{
-    ONE_ITEM();
-    const int panel = get_group_id(0), group = get_group_id(1), panels = get_num_groups(0);
-    const long depth = (long)channels * kernel_d * kernel_h * kernel_w;
-    const long parts = get_num_groups(2), part = get_group_id(2);
-    const long begin = depth * part / parts, end = depth * (part + 1) / parts;
-    const int rows = min(TILE_N, filters - panel * TILE_N);
-    const __global data_t *w = w_base + w_offset + ((long)group * filters + (long)panel * TILE_N) * w_stride_k;
-    __global acc_t *packed = packed_base + packed_offset + ((long)group * panels + panel) * depth * TILE_N;
-    if (is_dense(channels, kernel_d, kernel_h, kernel_w, w_stride_c, w_stride_d, w_stride_h, w_stride_w)) {
-        const long planes = (long)channels * kernel_d;
-        int column = begin % kernel_w, row = begin / kernel_w % kernel_h;
-        long to = ((row * planes + begin / kernel_w / kernel_h) * kernel_w + column) * TILE_N;
-        for (long k = begin; k < end; k += VW) {
-            const int count = (int)min((long)VW, end - k);
-            long at[VW]; // where these elements go
-            for (int i = 0; i < count; ++i, to += TILE_N) {
-                at[i] = to;
-                if (++column < kernel_w)
-                    continue;
-                column = 0;
-                to += (planes - 1) * kernel_w * TILE_N;
-                if (++row < kernel_h)
-                    continue;
-                row = 0;
-                to -= (planes * kernel_h - 1) * kernel_w * TILE_N;
-            }
-            for (int v = 0; v < TILE_N; v += VW) {
-                vf lines[VW];
-                load_filters(w + v * w_stride_k + k, w_stride_k, rows - v, count, lines);
-#define STORE_LINE(i) \
-    if ((i) < VW && (i) < count) \
-        store_acc(lines[i], packed + at[i] + v);
-                REPEAT_16(STORE_LINE)
-#undef STORE_LINE
-            }
-        }
-        return;
-    }
-    for (long k = begin; k < end; ++k) {
-        const long plane = k / kernel_w % ((long)channels * kernel_d);
-        const __global data_t *from = w + plane / kernel_d * w_stride_c + plane % kernel_d * w_stride_d +
-                                      k / kernel_w / ((long)channels * kernel_d) * w_stride_h +
-                                      k % kernel_w * w_stride_w;
-        for (int m = 0; m < TILE_N; ++m)
-            packed[k * TILE_N + m] = m < rows ? load_one(from, m * w_stride_k) : 0.0f;
-    }
-}
 
 // lines[i] = start[i * start_step] + sum over k of x[taps[k] + i] * w[k]: a tile of `height` positions.
 #define TILE_PARAMS \
@@ -118,58 +63,6 @@ inline void multiply(int height, TILE_PARAMS)
         EACH_HEIGHT(CASE)
     }
 #undef CASE
-}
-
-// A finished tile to its place: lines[height][TILE_N] of `count` filters.
-inline void write_tile(const __global acc_t *lines, int height, int count, __global data_t *y, long y_stride_c,
-                       long y_stride_w, ACT_PARAMS)
-{
-    if (y_stride_c == 1) {
-        for (int i = 0; i < height; ++i)
-            for (int j = 0; j < count; j += VW) {
-                vf value = load_acc(lines + i * TILE_N + j);
-                if (act_kind != ACT_NONE)
-                    value = activate(value, ACT_ARGS);
-                store_vf_part(value, y + i * y_stride_w + j, count - j);
-            }
-        return;
-    }
-    for (int first = 0; first < height; first += VW)
-        for (int j = 0; j < count; j += VW) {
-            vf block[VW];
-            const int filters = min(VW, count - j), positions = min(VW, height - first);
-            __global data_t *out = y + first * y_stride_w + j * y_stride_c;
-#define LOAD_LINE(i) \
-    if ((i) < VW) \
-        block[i] = load_acc(lines + (first + (i)) * TILE_N + j);
-            REPEAT_16(LOAD_LINE)
-#undef LOAD_LINE
-            transpose_vf(block);
-            if (act_kind != ACT_NONE) {
-#define ACTIVATE(i) \
-    if ((i) < VW) \
-        block[i] = activate(block[i], ACT_ARGS);
-                REPEAT_16(ACTIVATE)
-#undef ACTIVATE
-            }
-            if (y_stride_w == 1) {
-#define STORE_LINE(i) \
-    if ((i) < VW && (i) < filters) \
-        store_vf_part(block[i], out + (i) * y_stride_c, positions);
-                REPEAT_16(STORE_LINE)
-#undef STORE_LINE
-            } else {
-                acc_t line[VW];
-#define STORE_LINE(i) \
-    if ((i) < VW && (i) < filters) { \
-        store_private(block[i], line); \
-        for (int p = 0; p < positions; ++p) \
-            store_one(out, (i) * y_stride_c + p * y_stride_w, line[p]); \
-    }
-                REPEAT_16(STORE_LINE)
-#undef STORE_LINE
-            }
-        }
 }
 
 // A tile of the block: where it begins in the image and in y, its positions, and the steps that do not lie in padding.

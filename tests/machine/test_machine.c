@@ -366,7 +366,11 @@ START_TEST(times_follow_from_rates)
     ck_assert_double_eq_tol(husk__launch_time(&machine, rates, 100.0, 8), launch + 800.0, 1e-6); // by one core
     ck_assert_double_eq(husk__read_rate(&machine, rates, 4e6), rates->l2_rate);
     ck_assert_double_eq(husk__read_rate(&machine, rates, 8e6), rates->l3_rate);
-    ck_assert_double_eq(husk__read_rate(&machine, rates, 1e9), fmin(rates->memory_rate, rates->memory_rate_all / 4));
+    const double memory = fmin(rates->memory_rate, rates->memory_rate_all / 4);
+    ck_assert_double_eq_tol(husk__read_rate(&machine, rates, 1e9), memory, 1e-9 * memory);
+    // Of twice the last cache a fifth is found there: e^-(2 * 0.8).
+    const double kept = 0.2032, twice = 1.0 / (kept / rates->l3_rate + (1.0 - kept) / memory);
+    ck_assert_double_eq_tol(husk__read_rate(&machine, rates, 2.0 * (16 << 20)), twice, 1e-3 * twice);
 }
 END_TEST
 

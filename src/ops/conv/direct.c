@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
-// cl/conv/direct.cl and direct_rows.cl: convolutions with filters of some depth, on CPU devices, without a matrix of
-// patches.
+// cl/conv/direct.cl, direct_packed.cl and direct_rows.cl: convolutions with filters of some depth, on CPU devices,
+// without a matrix of patches.
+#include <math.h>
 #include <stdio.h>
 
 #include "base/checked.h"
 #include "machine/predict.h"
 #include "ops/conv/problem.h"
 
-// What the vectors hold.
-enum { OF_FILTERS, OF_POSITIONS };
+// What the vectors hold; filters that read copied patches of the image, too.
+enum { OF_FILTERS, OF_PATCHES, OF_POSITIONS };
 
 // Named for the largest register tile. What follows it in the values is what the vectors hold.
 #define TILE_16 "-DTILE_M=14 -DTILE_NV=2"
@@ -18,6 +19,11 @@ static const husk__configuration MENU_FILTERS[] = {
     {"14x32", TILE_16, {14, 2, 16, OF_FILTERS}},
     {"6x16", TILE_8, {6, 2, 8, OF_FILTERS}},
     {"12x8", TILE_4, {12, 2, 4, OF_FILTERS}},
+};
+static const husk__configuration MENU_PATCHES[] = {
+    {"14x32", TILE_16, {14, 2, 16, OF_PATCHES}},
+    {"6x16", TILE_8, {6, 2, 8, OF_PATCHES}},
+    {"12x8", TILE_4, {12, 2, 4, OF_PATCHES}},
 };
 static const husk__configuration MENU_POSITIONS[] = {
     {"14x32", TILE_16, {14, 2, 16, OF_POSITIONS}},
@@ -29,6 +35,12 @@ static const husk__configuration MENU_POSITIONS[] = {
 // half of one of vectors of positions; and to start a work-item.
 static const double STAGE_ROW_CYCLES = 25.0, STAGE_CYCLES = 10.0, TILE_CYCLES = 225.0, STRIP_CYCLES = 35.0,
                     ITEM_CYCLES = 3000.0;
+// To copy a step of a patch; to read a tile's sums and to write them, once for each block of steps.
+static const double COPY_CYCLES = 4.0, SUMS_CYCLES = 50.0;
+// Cycles from a multiply-add to the next one that needs its sum: a step has one for each sum of the tile.
+static const double FMA_LATENCY = 4.0;
+// To bring a cache line from the second-level cache that no prefetcher foresees.
+static const double UNFORESEEN_CYCLES = 6.5;
 // Every block reads all weights again: to bring a cache line of them from the second-level cache.
 static const double WEIGHT_LINE_CYCLES = 2.0, LINE_FLOATS = 16.0;
 static const double NEARLY = 1.03;
@@ -43,16 +55,24 @@ enum {
     LEAST_TILES = 4
 };
 enum { ITEMS_PER_UNIT = 8 };
+// Caches of a core where they are not known.
+enum { USUAL_L1 = 32 * 1024, USUAL_L2 = 256 * 1024 };
 
 // How the image is cut into blocks, see the kernel.
 typedef struct blocks {
     int64_t tiles, rows, columns;
     int64_t staged; // elements, 0 where x is used in place
+    int64_t steps;  // of a patch, that are copied at a time; 0 where nothing is
 } blocks;
 
 static bool is_of_positions(const husk__configuration *configuration)
 {
     return configuration->values[HUSK__CONV_TILE_VALUES] == OF_POSITIONS;
+}
+
+static bool has_patches(const husk__configuration *configuration)
+{
+    return configuration->values[HUSK__CONV_TILE_VALUES] == OF_PATCHES;
 }
 
 // Positions of the largest tile's row, or of the one vector that a block counts in.
@@ -105,13 +125,36 @@ static int64_t staged_count(const husk__conv_geometry *g, int64_t rows, int64_t 
     return count;
 }
 
+static double l1_of(const husk__candidate *candidate)
+{
+    const husk_machine *machine = candidate->machine;
+    return machine->l1 > 0 ? (double)machine->l1 : USUAL_L1;
+}
+
+// A panel of weights takes half of the first-level cache, the patches of a block half of the second-level one.
+static void fit_patches(const husk__candidate *candidate, blocks *b)
+{
+    const husk_machine *machine = candidate->machine;
+    const int64_t depth = husk__max_i64(1, husk__conv_filter_count(candidate->problem));
+    const int64_t l1 = (int64_t)l1_of(candidate);
+    const int64_t l2 = machine->l2 > 0 ? (int64_t)machine->l2 : USUAL_L2, size = sizeof(float);
+    const int64_t most = husk__max_i64(1, l1 / 2 / (size * tile_filters(candidate->configuration)));
+    b->steps = husk__divide_up(depth, husk__divide_up(depth, most));
+    const int64_t fit = l2 / 2 / (size * b->steps * tile_positions(candidate->configuration));
+    b->tiles = husk__max_i64(LEAST_TILES, husk__min_i64(BLOCK_TILES, fit));
+}
+
 static blocks cut(const husk__candidate *candidate)
 {
     const husk__conv_geometry *g = &((const husk__conv_problem *)candidate->problem)->geometry;
     const int64_t across = husk__max_i64(1, row_tiles(candidate));
     const int64_t positions = tile_positions(candidate->configuration);
     blocks b = {.tiles = BLOCK_TILES};
+    if (has_patches(candidate->configuration))
+        fit_patches(candidate, &b);
     if (is_in_place(candidate->problem) && (!is_of_positions(candidate->configuration) || g->out[2] >= positions)) {
+        if (b.steps > 0)
+            return b;
         // What every panel of filters reads again stays in the second-level cache.
         const int64_t fit = IN_PLACE_WANTED / husk__max_i64(1, husk__conv_filter_count(candidate->problem) * positions);
         b.tiles = husk__max_i64(LEAST_TILES, husk__min_i64(b.tiles, fit));
@@ -202,6 +245,27 @@ static double rows_inside(const husk__conv_geometry *g)
     return g->pad[1] > 0 ? (double)inside / (double)husk__max_i64(1, g->out[1] * g->kernel[1]) : 1.0;
 }
 
+// A step of a tile of so many vectors. It waits for its elements of x, whose lines no prefetcher foresees: those of all
+// steps drive each other out of the first-level cache, or stay there for the neighbouring tile.
+static double step_cycles(const husk__candidate *candidate, double vectors, double fma_per_cycle)
+{
+    const husk__conv_geometry *g = &((const husk__conv_problem *)candidate->problem)->geometry;
+    const husk__conv_tile tile = husk__conv_tile_of(candidate->configuration);
+    const double arithmetic = fmax(vectors / fma_per_cycle, FMA_LATENCY);
+    if (has_patches(candidate->configuration))
+        return arithmetic;
+    const double columns = (double)g->kernel[2], phases = (double)husk__min_i64(g->stride[2], g->kernel[2]);
+    const double positions =
+        is_of_positions(candidate->configuration) ? (double)tile.vectors * tile.width : (double)tile.rows;
+    // A row's lines, which the steps of its columns share. Tiles of positions begin anywhere, vectors at their multiples.
+    const double aligned = is_of_positions(candidate->configuration) ? (double)tile.width : 0.0;
+    const double whole = phases * (positions + columns - 1.0) / LINE_FLOATS;
+    const double touched = whole + phases * (1.0 - aligned / LINE_FLOATS);
+    const double rows = (double)husk__conv_filter_count(candidate->problem) / columns;
+    const bool stay = rows * touched * LINE_FLOATS * sizeof(float) <= l1_of(candidate) / 2.0;
+    return fmax(arithmetic, (stay ? whole : touched) / columns * UNFORESEEN_CYCLES);
+}
+
 // What one work-item of a split takes.
 static double item_cycles(const husk__candidate *candidate, const husk_machine_rates *rates, int64_t tiles,
                           int64_t panels)
@@ -210,18 +274,24 @@ static double item_cycles(const husk__candidate *candidate, const husk_machine_r
     const husk__conv_geometry *g = &problem->geometry;
     const husk__conv_tile of_filters = husk__conv_tile_of(candidate->configuration);
     const double depth = (double)husk__conv_filter_count(problem);
+    const blocks b = cut(candidate);
     double tile;
     if (is_of_positions(candidate->configuration))
-        tile = depth * (double)g->filters / (double)filter_panels(candidate) / rates->fma_per_cycle + STRIP_CYCLES;
+        tile = depth *
+                   step_cycles(candidate, (double)g->filters / (double)filter_panels(candidate) * of_filters.vectors,
+                               rates->fma_per_cycle) /
+                   of_filters.vectors +
+               STRIP_CYCLES;
     else
-        tile = depth * rows_inside(g) * (double)g->out[2] / (double)row_tiles(candidate) * of_filters.vectors /
-                   rates->fma_per_cycle +
-               TILE_CYCLES;
-    const blocks b = cut(candidate);
+        tile = depth * rows_inside(g) *
+                   step_cycles(candidate, (double)g->out[2] / (double)row_tiles(candidate) * of_filters.vectors,
+                               rates->fma_per_cycle) +
+               (b.steps > 0 ? (double)husk__divide_up((int64_t)depth, b.steps) * SUMS_CYCLES : 0.0) + TILE_CYCLES;
     const int64_t block_tiles =
         b.rows > 0 ? husk__max_i64(1, husk__min_i64(b.tiles, b.rows * row_tiles(candidate))) : b.tiles;
     const double weights = depth * (double)g->filters / (double)filter_panels(candidate) * (double)panels;
-    return ITEM_CYCLES + depth + staging_cycles(candidate, tiles) +
+    const double copy = b.steps > 0 ? depth * COPY_CYCLES * (double)tiles : 0.0;
+    return ITEM_CYCLES + depth + copy + staging_cycles(candidate, tiles) +
            (double)husk__divide_up(tiles, block_tiles) * weights / LINE_FLOATS * WEIGHT_LINE_CYCLES +
            (double)tiles * (double)panels * tile;
 }
@@ -266,9 +336,16 @@ static int64_t item_count(const husk__candidate *candidate)
 {
     const int64_t filters = tile_filters(candidate->configuration);
     const blocks b = cut(candidate);
-    const int64_t sums = (b.tiles * husk__conv_tile_of(candidate->configuration).rows + 16 + 1) * filters;
-    return husk__round_up(husk__conv_filter_count(candidate->problem), 16) + husk__round_up(b.staged, 16) + 64 +
-           (is_of_positions(candidate->configuration) ? 0 : sums);
+    const int64_t rows = husk__conv_tile_of(candidate->configuration).rows,
+                  depth = husk__conv_filter_count(candidate->problem);
+    const int64_t table = husk__round_up(depth, 16) + husk__round_up(b.staged, 16) + 64;
+    if (is_of_positions(candidate->configuration))
+        return table;
+    if (b.steps == 0)
+        return table + (b.tiles * rows + 16 + 1) * filters;
+    const int64_t panels = husk__divide_up(filter_panels(candidate), split(candidate).filter_items);
+    const int64_t waiting = depth > b.steps ? panels * b.tiles * rows * filters : 0;
+    return table + (16 + 1) * filters + b.tiles * (b.steps * rows + 16) + waiting;
 }
 
 static uint64_t workspace(const husk__candidate *candidate)
@@ -293,10 +370,12 @@ static husk_status prepare(husk_plan *plan, const husk__scope *scope)
     const husk__conv_problem *problem = plan->problem;
     const husk__candidate candidate = husk__candidate_of(plan);
     const bool is_rows = is_of_positions(plan->configuration);
-    husk_status status =
-        husk__conv_prepare(plan, sizeof(direct_state), is_rows ? "conv/direct_rows.cl" : "conv/direct.cl",
-                           is_rows ? "husk_conv_direct_rows" : "husk_conv_direct",
-                           is_rows ? "husk_conv_direct_rows_pack" : "husk_conv_direct_pack", scope);
+    const char *file = "conv/direct.cl", *kernel = "husk_conv_direct", *pack = "husk_conv_direct_pack";
+    if (is_rows)
+        file = "conv/direct_rows.cl", kernel = "husk_conv_direct_rows", pack = "husk_conv_direct_rows_pack";
+    else if (has_patches(plan->configuration))
+        file = "conv/direct_packed.cl", kernel = "husk_conv_direct_packed";
+    husk_status status = husk__conv_prepare(plan, sizeof(direct_state), file, kernel, pack, scope);
     if (status != HUSK_OK)
         return status;
     direct_state *state = plan->state;
@@ -324,14 +403,15 @@ static husk_status run(const husk_plan *plan, husk_queue *queue, const void *arg
     husk_status status = husk__conv_weights(plan, queue, arguments, scratch, &weights, scope);
     if (status != HUSK_OK)
         return status;
-    const husk__arg extra[] = {HUSK__ARG_BUFFER(scratch->buffer, state->scratch_at, 4),
-                               HUSK__ARG_I64(state->scratch_item),
-                               HUSK__ARG_I32(state->blocks.tiles),
-                               HUSK__ARG_I32(state->blocks.rows),
-                               HUSK__ARG_I32(state->blocks.columns),
-                               HUSK__ARG_I32(state->filter_items),
-                               HUSK__ARG_SHARES};
-    return husk__conv_launch(plan, queue, arguments, weights, extra, 7, scope);
+    husk__arg extra[8] = {HUSK__ARG_BUFFER(scratch->buffer, state->scratch_at, 4), HUSK__ARG_I64(state->scratch_item),
+                          HUSK__ARG_I32(state->blocks.tiles), HUSK__ARG_I32(state->blocks.rows),
+                          HUSK__ARG_I32(state->blocks.columns)};
+    size_t count = 5;
+    if (state->blocks.steps > 0)
+        extra[count++] = HUSK__ARG_I32(state->blocks.steps);
+    extra[count++] = HUSK__ARG_I32(state->filter_items);
+    extra[count++] = HUSK__ARG_SHARES;
+    return husk__conv_launch(plan, queue, arguments, weights, extra, count, scope);
 }
 
 const husk__variant husk__conv_direct_filters = {
@@ -339,6 +419,20 @@ const husk__variant husk__conv_direct_filters = {
     .family = HUSK__FAMILY_CPU,
     .configurations = MENU_FILTERS,
     .configuration_count = sizeof MENU_FILTERS / sizeof *MENU_FILTERS,
+    .supports = supports,
+    .cost = cost,
+    .workspace = workspace,
+    .error_factor = husk__conv_error_factor,
+    .flops = husk__conv_flops,
+    .prepare = prepare,
+    .run = run,
+};
+
+const husk__variant husk__conv_direct_packed = {
+    .name = "direct_packed",
+    .family = HUSK__FAMILY_CPU,
+    .configurations = MENU_PATCHES,
+    .configuration_count = sizeof MENU_PATCHES / sizeof *MENU_PATCHES,
     .supports = supports,
     .cost = cost,
     .workspace = workspace,

@@ -14,7 +14,7 @@ static const husk__configuration MENU[] = {
 
 // Cycles, measured: to copy a vector of a patch; an element of it where its neighbours in x lie apart; to start a
 // block's work on a panel; to store an element of y whose neighbours lie apart.
-static const double COPY_CYCLES = 15.0, COPY_POINTWISE_CYCLES = 3.0, GATHER_CYCLES = 3.0, TILE_CYCLES = 120.0,
+static const double COPY_CYCLES = 15.0, COPY_POINTWISE_CYCLES = 3.0, GATHER_CYCLES = 3.0, TILE_CYCLES = 90.0,
                     SCATTER_CYCLES = 2.5, ITEM_CYCLES = 6000.0;
 // Weights are packed element by element: slower by this than where vectors are transposed.
 static const double PACKING_SLOWER = 2.5;

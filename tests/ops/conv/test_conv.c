@@ -210,6 +210,7 @@ START_TEST(edges_of_the_tiles)
                                  .seed = 9};
             conv_test(&c, "implicit_gemm", CONV_CALL);
             conv_test(&c, "direct_filters", CONV_CALL);
+            conv_test(&c, "direct_packed", CONV_CALL);
             conv_test(&c, "direct_positions", CONV_CALL);
             conv_test(&c, "tiled:32x32", CONV_CALL);
         }
@@ -397,8 +398,8 @@ END_TEST
 START_TEST(direct_convolution_cuts_rows_and_filters)
 {
     // Tiles and panels of every height, rows in place and staged, blocks of rows and parts of long rows.
-    static const char *const variants[] = {"direct_filters", "direct_positions"};
-    for (size_t v = 0; v < 2; ++v) {
+    static const char *const variants[] = {"direct_filters", "direct_packed", "direct_positions"};
+    for (size_t v = 0; v < sizeof variants / sizeof *variants; ++v) {
         for (int64_t size = 1; size <= 40; ++size) {
             conv_case c = plain_case(5, 41 - size, size, 1, size % 3 == 0);
             c.in[0] = 3;
@@ -653,7 +654,8 @@ static void check_outputs(void *user, const husk_ref_array *array, husk_ref_repo
 
 START_TEST(planted_mistakes_are_found)
 {
-    static const char *const variants[] = {"implicit_gemm", "direct_filters", "direct_positions", "winograd_4x4"};
+    static const char *const variants[] = {"implicit_gemm", "direct_filters", "direct_packed", "direct_positions",
+                                           "winograd_4x4"};
     for (size_t i = 0; i < sizeof variants / sizeof *variants; ++i) {
         conv_case c = plain_case(6, 7, 20, 3, 1);
         conv_tensors t;

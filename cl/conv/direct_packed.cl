@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: MIT
+// Convolution with vectors of filters (lib/direct.clh) whose tiles read copies of their patches, for CPUs: one work-item
+// is a work-group. Else as conv/direct.cl. A step of a small tile takes six cycles, in which there is no time to look up
+// where an element lies, and to wait for its cache line. So of a block of tiles block_steps steps are copied, and all
+// panels of filters read the copy from its beginning to its end. For deep filters, many of them, and small images.
+//
+//   patches[tile][k][position of the tile]
+//
+// Where the depth takes several blocks of steps, the sums of all the block's tiles wait in scratch memory.
+//
+//   VW       4, 8 or 16: floats in a vector
+//   TILE_M   4..14: positions in a register tile
+//   TILE_NV  1..3: vectors of filters in a register tile, TILE_N = TILE_NV*VW
+#include "lib/direct_filters.clh"
+
+// lines[i] = start[i * start_step] + sum over k of a[k * height + i] * w[k]: a tile of `height` positions.
+#define TILE_PARAMS \
+    const __global acc_t *a, const __global acc_t *w, int depth, const __global acc_t *start, int start_step, \
+        __global acc_t *lines, const __global data_t *y, long y_step, int y_lines
+#define START(i, j) acc[(i) * TILE_NV + (j)] = load_acc(start + (i) * start_step + (j) * VW);
+#define KEEP(i, j) store_acc(acc[(i) * TILE_NV + (j)], lines + (i) * TILE_N + (j) * VW);
+#define START_ROW(i) \
+    if ((i) < height) { \
+        TILE_ROW_EACH(i, TILE_NV, START) \
+    }
+#define KEEP_ROW(i) \
+    if ((i) < height) { \
+        TILE_ROW_EACH(i, TILE_NV, KEEP) \
+    }
+#define DEFINE_TILE(h) \
+    static __attribute__((noinline)) void multiply_##h(TILE_PARAMS) \
+    { \
+        const int height = h; \
+        vf acc[16 * TILE_NV]; \
+        REPEAT_16(START_ROW) \
+        for (int k = 0; k < depth; k += ASKED_BEFORE) { \
+            const int steps = min(ASKED_BEFORE, depth - k); \
+            for (int i = 0; k + steps == depth && i < y_lines; ++i) \
+                PREFETCH_WRITE(y + i * y_step); \
+            tile_multiply(acc, h, TILE_NV, a, 1, h, w, TILE_N, steps); \
+            a += steps * h; \
+            w += steps * TILE_N; \
+        } \
+        REPEAT_16(KEEP_ROW) \
+    }
+EACH_HEIGHT(DEFINE_TILE)
+
+inline void multiply(int height, TILE_PARAMS)
+{
+#define CASE(h) \
+    case h: \
+        if (h <= TILE_M) \
+            multiply_##h(a, w, depth, start, start_step, lines, y, y_step, y_lines); \
+        break;
+    switch (height) {
+        EACH_HEIGHT(CASE)
+    }
+#undef CASE
+}
+
+// A tile of the block: where it begins in the image and in y, its positions, and the steps that do not lie in padding.
+struct piece {
+    long x, y;
+    int height, first, end;
+};
+
+// Rows of x lie far apart, which the hardware does not foresee: they are asked for so many steps ahead.
+#define COPY_AHEAD 16
+
+// Steps k..k_end-1 of all tiles, of which tile i goes to patches + i * patch. No element is stored twice: stores that
+// overlap wait for each other.
+inline void copy_patches(const __global acc_t *image, const struct piece *pieces, int count, const __global int *taps,
+                         int k, int k_end, int depth, __global acc_t *patches, int patch)
+{
+    for (int i = 0; i < count; ++i) {
+        const __global acc_t *from = image + pieces[i].x;
+        __global acc_t *to = patches + i * patch;
+        const int height = pieces[i].height;
+        for (int step = k; step < k_end; ++step) {
+            const __global acc_t *source = from + taps[step];
+            PREFETCH_READ(from + taps[min(step + COPY_AHEAD, depth - 1)]);
+            for (int v = 0; v + 4 <= height; v += 4) {
+                vstore4(vload4(0, source), 0, to);
+                source += 4;
+                to += 4;
+            }
+            if (height & 2) {
+                vstore2(vload2(0, source), 0, to);
+                source += 2;
+                to += 2;
+            }
+            if (height & 1)
+                *to++ = *source;
+        }
+    }
+}
+
+// A block is up to block_tiles tiles of one image: whole rows, or a part of one row. block_rows is 0 where x is used
+// in place, else the rows for which a work-item's scratch has room; block_columns is the outputs of a row in a block;
+// block_steps the steps of a patch that are copied at a time.
+__kernel __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf)))
+void husk_conv_direct_packed(const __global data_t *restrict x_base, long x_offset,
+                             const __global acc_t *restrict w_base, long w_offset,
+                             const __global data_t *restrict bias_base, long bias_offset, int flags,
+                             __global data_t *restrict y_base, long y_offset, CONV_PARAMS,
+                             __global acc_t *restrict scratch_base, long scratch_offset, long scratch_item,
+                             int block_tiles, int block_rows, int block_columns, int block_steps, int filter_items,
+                             SHARES_PARAM, ACT_PARAMS)
+{
+    ONE_ITEM();
+    const int3 place = group_place(shares);
+    const int group = place.z, staged = DATA_BYTES == 2 || block_rows > 0, has_bias = flags & HAS_BIAS;
+    const long column_items = get_num_groups(0), column_item = place.x, filter_item = place.y;
+    const int depth = channels * kernel_d * kernel_h * kernel_w;
+    const int row_tiles = (out_w + TILE_M - 1) / TILE_M;
+    const long image_tiles = (long)out_h * row_tiles;
+    const long tiles = (long)batch * out_d * image_tiles;
+    const int panels = (filters + TILE_N - 1) / TILE_N;
+
+    // This item's share.
+    const long tile_begin = tiles * column_item / column_items, tile_end = tiles * (column_item + 1) / column_items;
+    const int panel_begin = panels * filter_item / filter_items;
+    const int panel_end = panels * (filter_item + 1) / filter_items;
+
+    // Its scratch: biases of a panel, a finished tile, the patches, the sums that wait, the table of offsets, and the
+    // staged image.
+    const __global acc_t *w = w_base + w_offset + (long)group * panels * depth * TILE_N;
+    const long item = (group * (long)filter_items + filter_item) * column_items + column_item;
+    const int patch = block_steps * TILE_M + 16, tile_sums = TILE_M * TILE_N; // patches a power of two apart would clash
+    __global acc_t *bias_line = scratch_base + scratch_offset + item * scratch_item;
+    __global acc_t *lines = bias_line + TILE_N; // 16 rows, for the transpose of a low tile
+    __global acc_t *patches = lines + 16 * TILE_N;
+    __global acc_t *waiting = patches + block_tiles * patch;
+    __global int *taps = (__global int *)(waiting + (depth > block_steps ? (long)(panels + filter_items - 1) /
+                                                                               filter_items * block_tiles * tile_sums
+                                                                         : 0));
+    __global acc_t *image = (__global acc_t *)taps + (depth + 15) / 16 * 16;
+
+    const struct staging s = staging_of(max(1, block_rows), block_columns, kernel_d, kernel_h, kernel_w, stride_h,
+                                        stride_w, dilation_h, dilation_w);
+    const __global data_t *x_end = x_base + x_offset + (batch - 1) * x_stride_n +
+                                   (groups * channels - 1) * x_stride_c + (in_d - 1) * x_stride_d +
+                                   (in_h - 1) * x_stride_h + (in_w - 1) * x_stride_w + 1;
+    const int row_depth = depth / kernel_h;
+    for (int h = 0; h < kernel_h; ++h)
+        write_taps(taps + h * row_depth, h, h + 1, staged, s, CONV_ARGS);
+    for (int i = 0; i < 16 * TILE_N; i += VW) // what a transpose of a low tile reads besides
+        store_acc((vf)(0.0f), lines + i);
+
+    for (long tile = tile_begin; tile < tile_end;) {
+        const long plane = tile / image_tiles, row = tile % image_tiles / row_tiles;
+        const int n = plane / out_d, od = plane % out_d, oh = row, first = tile % row_tiles;
+        // To the end of the row, or of as many rows as fit.
+        int count = row_tiles - first;
+        if (first == 0 && row_tiles <= block_tiles)
+            count = min(min(out_h - oh, staged ? block_rows : out_h), block_tiles / row_tiles) * row_tiles;
+        count = (int)min((long)min(count, block_tiles), tile_end - tile);
+        const int last = first + count - 1;
+        const int begin = last < row_tiles ? (int)((long)out_w * first / row_tiles) : 0;
+        const int end = last < row_tiles ? (int)((long)out_w * (last + 1) / row_tiles) : out_w;
+        const __global data_t *x = x_base + x_offset + n * x_stride_n + group * channels * x_stride_c;
+        const __global acc_t *source = image;
+        long row_step = (long)s.step * s.row;
+        if (staged)
+            stage_block(x, s, (last + row_tiles) / row_tiles, end - begin, od, oh, begin, x_end, image, CONV_ARGS);
+#if DATA_BYTES == 4
+        if (!staged) {
+            source = x + od * stride_d * x_stride_d + oh * stride_h * x_stride_h + begin;
+            row_step = stride_h * x_stride_h;
+        }
+#endif
+        __global data_t *y = y_base + y_offset + n * y_stride_n + (long)group * filters * y_stride_c +
+                             od * y_stride_d + oh * y_stride_h;
+
+        struct piece pieces[MAX_TILES];
+        for (int i = 0, at = first, r = 0; i < count; ++i, ++at) {
+            if (at == row_tiles) {
+                at = 0;
+                ++r;
+            }
+            const int ow = (long)out_w * at / row_tiles;
+            pieces[i].height = (int)((long)out_w * (at + 1) / row_tiles) - ow;
+            pieces[i].x = r * row_step + (ow - begin);
+            pieces[i].y = r * y_stride_h + ow * y_stride_w;
+            const int in_row = (oh + r) * stride_h - pad_h;
+            pieces[i].first = in_row < 0 ? min(kernel_h, (dilation_h - 1 - in_row) / dilation_h) * row_depth : 0;
+            pieces[i].end = in_row < in_h ? min(kernel_h, (in_h - 1 - in_row) / dilation_h + 1) * row_depth : 0;
+        }
+
+        int k = 0;
+        do {
+            const int k_end = min(depth, k + block_steps), is_last = k_end == depth;
+            copy_patches(source, pieces, count, taps, k, k_end, depth, patches, patch);
+            for (int panel = panel_begin; panel < panel_end; ++panel) {
+                const int first_filter = panel * TILE_N, rows = min(TILE_N, filters - first_filter);
+                for (int j = 0; k == 0 && j < TILE_N; ++j)
+                    bias_line[j] = has_bias && j < rows
+                                       ? bias_at(bias_base, bias_offset + group * filters + first_filter + j, flags)
+                                       : 0.0f;
+                for (int i = 0; i < count; ++i) {
+                    const int height = pieces[i].height;
+                    __global data_t *out = y + pieces[i].y + first_filter * y_stride_c;
+                    __global acc_t *sums = waiting + ((long)(panel - panel_begin) * block_tiles + i) * tile_sums;
+                    __global acc_t *to = is_last ? lines : sums;
+                    const int from = max(k, pieces[i].first), steps = max(0, min(k_end, pieces[i].end) - from);
+                    multiply(height, patches + i * patch + (from - k) * height,
+                             w + ((long)panel * depth + from) * TILE_N, steps, k ? sums : bias_line, k ? TILE_N : 0, to,
+                             out + (y_stride_c == 1 ? rows - 1 : (height - 1) * y_stride_w),
+                             y_stride_c == 1 ? y_stride_w : y_stride_c,
+                             !is_last ? 0 : y_stride_c == 1 ? height : rows);
+                    if (is_last)
+                        write_tile(to, height, rows, out, y_stride_c, y_stride_w, ACT_ARGS);
+                }
+            }
+            k = k_end;
+        } while (k < depth);
+        tile += count;
+    }
+}
