@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Convolution with vectors of filters (lib/direct.clh) whose tiles read copies of their patches, for CPUs: one work-item
-// is a work-group. Else as conv/direct.cl. A step of a small tile takes six cycles, in which there is no time to look up
-// where an element lies, and to wait for its cache line. So of a block of tiles block_steps steps are copied, and all
-// panels of filters read the copy from its beginning to its end. For deep filters, many of them, and small images.
+// Convolution with vectors of filters (lib/direct.clh) whose tiles read copies of their patches, for CPUs: one
+// work-item is a work-group. Else as conv/direct.cl. A step of a small tile takes six cycles, in which there is no time
+// to look up where an element lies, and to wait for its cache line. So of a block of tiles block_steps steps are
+// copied, and all panels of filters read the copy from its beginning to its end. For deep filters, many of them, and
+// small images.
 //
 //   patches[tile][k][position of the tile]
 //
@@ -126,7 +127,8 @@ void husk_conv_direct_packed(const __global data_t *restrict x_base, long x_offs
     // staged image.
     const __global acc_t *w = w_base + w_offset + (long)group * panels * depth * TILE_N;
     const long item = (group * (long)filter_items + filter_item) * column_items + column_item;
-    const int patch = block_steps * TILE_M + 16, tile_sums = TILE_M * TILE_N; // patches a power of two apart would clash
+    const int patch = block_steps * TILE_M + 16; // a power of two apart they would share a few sets of the cache
+    const int tile_sums = TILE_M * TILE_N;
     __global acc_t *bias_line = scratch_base + scratch_offset + item * scratch_item;
     __global acc_t *lines = bias_line + TILE_N; // 16 rows, for the transpose of a low tile
     __global acc_t *patches = lines + 16 * TILE_N;

@@ -257,7 +257,7 @@ static double step_cycles(const husk__candidate *candidate, double vectors, doub
     const double columns = (double)g->kernel[2], phases = (double)husk__min_i64(g->stride[2], g->kernel[2]);
     const double positions =
         is_of_positions(candidate->configuration) ? (double)tile.vectors * tile.width : (double)tile.rows;
-    // A row's lines, which the steps of its columns share. Tiles of positions begin anywhere, vectors at their multiples.
+    // A row's lines, which the steps of its columns share. Tiles begin anywhere, vectors at their multiples.
     const double aligned = is_of_positions(candidate->configuration) ? (double)tile.width : 0.0;
     const double whole = phases * (positions + columns - 1.0) / LINE_FLOATS;
     const double touched = whole + phases * (1.0 - aligned / LINE_FLOATS);
