@@ -308,7 +308,7 @@ static bool has_vnni(void)
 
 void onednn_program_refuse_inexact(onednn_program *program, const char *what)
 {
-    static const char *const inexact[] = {"gemm:jit", "gemm_s8", "jit_uni_int8", "jit_uni_x8s8s32", "jit_int8"};
+    static const char *const inexact[] = {"gemm:jit", "gemm_s8", "jit_uni_int8", "jit_uni_x8s8s32", "jit_int8", "ref"};
     for (size_t i = 0; i < sizeof inexact / sizeof *inexact; i++) {
         if (onednn_program_ok(program) && !has_vnni() && strstr(program->name, inexact[i]))
             onednn_program_check(program, dnnl_unimplemented, what);

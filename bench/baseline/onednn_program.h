@@ -98,7 +98,8 @@ void onednn_program_pd(onednn_program *program, dnnl_status_t made, dnnl_primiti
 void onednn_program_mistrust(onednn_program *program, const char *implementation, int fixed, const char *what);
 /*
  * Refuse a product of bytes that was just made, where a CPU without VNNI adds pairs of products in 16 bits: these
- * saturate, or weights are halved first, which loses a bit (oneDNN, "Nuances of int8 computations"). `what` is said.
+ * saturate, or weights are halved first, which loses a bit (oneDNN, "Nuances of int8 computations"). Its reference
+ * implementation is exact there, and no rival: a thousand times slower. `what` is said.
  */
 void onednn_program_refuse_inexact(onednn_program *program, const char *what);
 const onednn_md *onednn_program_query(onednn_program *program, dnnl_primitive_desc_t pd, dnnl_query_t what, int index);
