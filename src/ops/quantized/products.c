@@ -13,15 +13,15 @@
 
 // What the numbers of a configuration mean; the same as its options.
 enum { TILE_M, TILE_NV, DOT };
-enum { QUADS, PAIRS, PLAIN };
+enum { QUADS, PAIRS, PLAIN, SPREAD };
 
 const husk__configuration husk__products_menu[] = {
     // AVX-512 VNNI: 24 sums, two vectors of B and one of A in 32 registers.
     {"12x2v", "-DTILE_M=12 -DTILE_NV=2 -DDOT_QUADS", {12, 2, QUADS}},
     // AVX-512 without: 20 sums, two vectors of B and two of A, each spread in two.
     {"10x2v", "-DTILE_M=10 -DTILE_NV=2", {10, 2, PAIRS}},
-    // 16 registers.
-    {"4x2v", "-DTILE_M=4 -DTILE_NV=2", {4, 2, PAIRS}},
+    // 16 registers: 12 sums, two vectors of B, which is spread before, one of A, and a product.
+    {"6x2v", "-DTILE_M=6 -DTILE_NV=2 -DDOT_SPREAD", {6, 2, SPREAD}},
     // No instruction of x86.
     {"plain", "-DTILE_M=4 -DTILE_NV=2 -DDOT_PLAIN", {4, 2, PLAIN}},
 };
@@ -49,13 +49,20 @@ static int64_t quads_of(const husk__products *own)
 // As in the kernel: 32-bit words.
 static int64_t row_words(const husk__products *own, const husk__candidate *candidate)
 {
-    const int64_t words = quads_of(own) * (candidate->configuration->values[DOT] == PAIRS ? 2 : 1);
+    const int dot = candidate->configuration->values[DOT];
+    const int64_t words = quads_of(own) * (dot == PAIRS || dot == SPREAD ? 2 : 1);
     return (husk__divide_up(words, 16) | 1) * 16;
 }
 
 static int64_t panel_words(const husk__products *own, const husk__candidate *candidate)
 {
     return (quads_of(own) + 1) * tile_columns(candidate);
+}
+
+// Of a panel as it is used: spread, bytes are 16-bit numbers.
+static int64_t used_words(const husk__products *own, const husk__candidate *candidate)
+{
+    return panel_words(own, candidate) * (candidate->configuration->values[DOT] == SPREAD ? 2 : 1);
 }
 
 static int64_t panels_of(const husk__products *own, const husk__candidate *candidate)
@@ -75,6 +82,22 @@ typedef struct division {
     int64_t group_rows, group_panels, strip;
 } division;
 
+// Every part of the rows spreads all of B, and every part of the panels copies all of A.
+static int64_t least_copied(const husk__products *own, int64_t most_row_parts, int64_t wanted, int64_t panels)
+{
+    int64_t best = most_row_parts;
+    double least = INFINITY;
+    for (int64_t rows = 1; rows <= most_row_parts; ++rows) {
+        const int64_t columns = husk__divide_up(wanted, rows);
+        const double copied = (double)rows * (double)own->n + (double)columns * (double)own->m;
+        if (columns <= panels && copied < least) {
+            least = copied;
+            best = rows;
+        }
+    }
+    return best;
+}
+
 static division divide(const husk__products *own, const husk__candidate *candidate)
 {
     const int64_t units = candidate->traits->compute_units, tile_m = candidate->configuration->values[TILE_M];
@@ -88,22 +111,32 @@ static division divide(const husk__products *own, const husk__candidate *candida
         wanted = husk__round_up(husk__divide_up(wanted, own->groups), own->groups >= units ? 1 : units);
     }
     division d;
-    d.group_rows = husk__divide_up(tiles, husk__min_i64(wanted, tiles)) * tile_m;
+    const int64_t row_parts = candidate->configuration->values[DOT] == SPREAD
+                                  ? least_copied(own, husk__min_i64(wanted, tiles), wanted, panels)
+                                  : husk__min_i64(wanted, tiles);
+    d.group_rows = husk__divide_up(tiles, row_parts) * tile_m;
     d.row_parts = husk__divide_up(own->m, d.group_rows);
     const int64_t panel_parts = husk__min_i64(husk__divide_up(wanted, d.row_parts), panels);
     d.group_panels = husk__divide_up(panels, panel_parts);
     d.panel_parts = husk__divide_up(panels, d.group_panels);
-    const int64_t room = husk__max_i64(STRIP_BYTES / (4 * panel_words(own, candidate)), 1);
+    const int64_t room = husk__max_i64(STRIP_BYTES / (4 * used_words(own, candidate)), 1);
     const int64_t strips = husk__divide_up(d.group_panels, room);
     d.strip = husk__divide_up(d.group_panels, strips);
     return d;
 }
 
+// Words of a group's scratch: a tile of rows of A, and where they are spread a strip of panels.
+static int64_t group_words(const husk__products *own, const husk__candidate *candidate, const division *d)
+{
+    const int32_t *values = candidate->configuration->values;
+    return values[TILE_M] * row_words(own, candidate) +
+           (values[DOT] == SPREAD ? d->strip * used_words(own, candidate) : 0);
+}
+
 static uint64_t row_bytes(const husk__products *own, const husk__candidate *candidate)
 {
     const division d = divide(own, candidate);
-    const int64_t rows = d.row_parts * d.panel_parts * own->groups * candidate->configuration->values[TILE_M];
-    return 4 * (uint64_t)(rows * row_words(own, candidate));
+    return 4 * (uint64_t)(d.row_parts * d.panel_parts * own->groups * group_words(own, candidate, &d));
 }
 
 static bool is_nothing(const husk__products *own)
@@ -138,15 +171,16 @@ static const double SPILLED_SHARE = 0.4, LOW_TILE_SHARE = 0.75;
 // Nanoseconds. A lane's worth of products, by the instruction; fewer sums in registers wait for loads.
 double husk__products_cost(const husk__products *own, const husk__candidate *candidate)
 {
-    static const double quads_a_cycle[] = {1.0, 0.45, 0.1};
+    static const double quads_a_cycle[] = {1.0, 0.45, 0.1, 0.63};
     const husk_machine *machine = candidate->machine;
     const husk_machine_rates *rates = &machine->rates;
     if (is_nothing(own))
         return 0.0;
     const int32_t *values = candidate->configuration->values;
     const int64_t width = candidate->traits->vector_width;
-    const double rate = quads_a_cycle[values[DOT]] *
-                        (values[TILE_M] > LOW_TILE_M ? (width == WIDE_VECTOR ? 1.0 : SPILLED_SHARE) : LOW_TILE_SHARE);
+    const bool is_low = values[TILE_M] <= LOW_TILE_M;
+    const double share = is_low ? LOW_TILE_SHARE : width == WIDE_VECTOR || values[DOT] == SPREAD ? 1.0 : SPILLED_SHARE;
+    const double rate = quads_a_cycle[values[DOT]] * share;
     const division d = divide(own, candidate);
     const int64_t groups = own->groups * d.row_parts * d.panel_parts;
     const double rows = (double)husk__min_i64(d.group_rows, husk__round_up(own->m, TAIL_M));
@@ -276,7 +310,7 @@ husk_status husk__products_run_all(const husk_plan *plan, husk_queue *queue, con
     *end++ = HUSK__ARG_I64(own->c_column);
     *end++ = HUSK__ARG_I64(own->column_step);
     *end++ = HUSK__ARG_BUFFER(scratch->buffer, scratch_offset, 4);
-    *end++ = HUSK__ARG_I64(plan->configuration->values[TILE_M] * row_words(own, &candidate));
+    *end++ = HUSK__ARG_I64(group_words(own, &candidate, &d));
     *end++ = HUSK__ARG_I32(own->m);
     for (int i = 0; i < 3; ++i)
         *end++ = HUSK__ARG_I32(own->rows[i]);

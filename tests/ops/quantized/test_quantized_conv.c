@@ -10,8 +10,15 @@
 #include "support/support.h"
 
 // Those from the grid's on are programs for the long tier.
-static const char *const variants[] = {NULL,      "implicit_gemm:12x2v", "implicit_gemm:plain", "depthwise",
-                                       "grid:64", "implicit_gemm:10x2v", "depthwise:pairs",     "depthwise:plain"};
+static const char *const variants[] = {NULL,
+                                       "implicit_gemm:12x2v",
+                                       "implicit_gemm:plain",
+                                       "depthwise",
+                                       "grid:64",
+                                       "implicit_gemm:10x2v",
+                                       "implicit_gemm:6x2v",
+                                       "depthwise:pairs",
+                                       "depthwise:plain"};
 enum { DEPTHWISE = 3, GRID, ALL_VARIANTS = sizeof(variants) / sizeof(variants[0]) };
 
 static int variant_count(void)
