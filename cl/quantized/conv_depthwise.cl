@@ -244,6 +244,12 @@ void husk_quantized_conv_depthwise(const __global uchar *x_base, long x_offset, 
 #undef FITTING
                 const vi correction = words_of(w_sums + at, lanes) * (vi)(zero);
                 const vf scale = scales_of(&finish, at, lanes), bias = biases_of(&finish, at, lanes);
+                if (y_w == 1 && y_c != 1 && kind != OUTPUT_SUMS) {
+                    for (int s = 0; s < there; s += VW)
+                        store_neighbours(lines + s, 1, min(VW, there - s), correction, y + at * y_c * element, ow + s,
+                                         y_c, lanes, scale, bias, &finish, ACT_ARGS);
+                    continue;
+                }
                 for (int s = 0; s < there; ++s)
                     store_sums(lines[s] - correction, y + at * y_c * element, (ow + s) * y_w, y_c, lanes, scale, bias,
                                &finish, ACT_ARGS);
