@@ -33,12 +33,14 @@ static const husk__configuration MENU_POSITIONS[] = {
 
 // Cycles, measured: to stage a row and a vector of the image, to start and to store a tile of vectors of filters, and
 // half of one of vectors of positions; and to start a work-item.
-static const double STAGE_ROW_CYCLES = 25.0, STAGE_CYCLES = 10.0, TILE_CYCLES = 225.0, STRIP_CYCLES = 35.0,
+static const double STAGE_ROW_CYCLES = 25.0, STAGE_CYCLES = 10.0, TILE_CYCLES = 225.0, STRIP_CYCLES = 50.0,
                     ITEM_CYCLES = 3000.0;
 // To copy a step of a patch; to read a tile's sums and to write them, once for each block of steps.
-static const double COPY_CYCLES = 4.0, SUMS_CYCLES = 50.0;
+static const double COPY_CYCLES = 7.0, SUMS_CYCLES = 50.0;
 // Cycles from a multiply-add to the next one that needs its sum: a step has one for each sum of the tile.
 static const double FMA_LATENCY = 4.0;
+// Of the first-level cache, what lines of x take without driving each other out: weights stream through it as well.
+static const double LINES_SHARE = 1.0 / 3.0;
 // To bring a cache line from the second-level cache that no prefetcher foresees.
 static const double UNFORESEEN_CYCLES = 6.5;
 // Every block reads all weights again: to bring a cache line of them from the second-level cache.
@@ -262,7 +264,7 @@ static double step_cycles(const husk__candidate *candidate, double vectors, doub
     const double whole = phases * (positions + columns - 1.0) / LINE_FLOATS;
     const double touched = whole + phases * (1.0 - aligned / LINE_FLOATS);
     const double rows = (double)husk__conv_filter_count(candidate->problem) / columns;
-    const bool stay = rows * touched * LINE_FLOATS * sizeof(float) <= l1_of(candidate) / 2.0;
+    const bool stay = rows * touched * LINE_FLOATS * sizeof(float) <= l1_of(candidate) * LINES_SHARE;
     return fmax(arithmetic, (stay ? whole : touched) / columns * UNFORESEEN_CYCLES);
 }
 
