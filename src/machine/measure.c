@@ -201,8 +201,8 @@ static husk_machine_rates rates_of(const measuring *m, const timing timings[TIMI
         .launch_ns = time_of_one(&timings[EMPTY]),
         .wake_ns = m->machine->cores > 1 ? (timings[ROW_ALL].ns - timings[ROW].ns) / LAUNCHES : 0.0,
     };
-    // More than a core has units: the short loop was disturbed in all rounds, and its difference to the long one is less
-    // than the repetitions take.
+    // More than a core has units: the short loop was disturbed in all rounds, and its difference to the long one is
+    // less than the repetitions take.
     rates.fma_per_cycle =
         fmin(rates.fma_per_cycle, m->machine->isa == HUSK_ISA_NEON ? MOST_UNITS_NEON : MOST_UNITS_X86);
     // All cores reach at least what one does; others' work on them hides that.
