@@ -65,12 +65,6 @@ inline void multiply(int height, TILE_PARAMS)
 #undef CASE
 }
 
-// A tile of the block: where it begins in the image and in y, its positions, and the steps that do not lie in padding.
-struct piece {
-    long x, y;
-    int height, first, end;
-};
-
 // A block is up to block_tiles tiles of one image: whole rows, or a part of one row. block_rows is 0 where x is used
 // in place, else the rows for which a work-item's scratch has room; block_columns is the outputs of a row in a block.
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) __attribute__((vec_type_hint(vf)))
@@ -114,50 +108,31 @@ void husk_conv_direct(const __global data_t *restrict x_base, long x_offset, con
         store_acc((vf)(0.0f), lines + i);
 
     for (long tile = tile_begin; tile < tile_end;) {
-        const long plane = tile / image_tiles, row = tile % image_tiles / row_tiles;
-        const int n = plane / out_d, od = plane % out_d, oh = row, first = tile % row_tiles;
-        // To the end of the row, or of as many rows as fit.
-        int count = row_tiles - first;
-        if (first == 0 && row_tiles <= block_tiles)
-            count = min(min(out_h - oh, staged ? block_rows : out_h), block_tiles / row_tiles) * row_tiles;
-        count = (int)min((long)min(count, block_tiles), tile_end - tile);
-        const int last = first + count - 1;
-        const int begin = last < row_tiles ? (int)((long)out_w * first / row_tiles) : 0;
-        const int end = last < row_tiles ? (int)((long)out_w * (last + 1) / row_tiles) : out_w;
-        const __global data_t *x = x_base + x_offset + n * x_stride_n + group * channels * x_stride_c;
+        const struct block b = find_block(tile, tile_end, row_tiles, block_tiles, staged ? block_rows : out_h, out_d,
+                                          out_h, out_w);
+        const __global data_t *x = x_base + x_offset + b.n * x_stride_n + group * channels * x_stride_c;
         const __global acc_t *source = image;
         long row_step = (long)s.step * s.row;
         if (staged)
-            stage_block(x, s, (last + row_tiles) / row_tiles, end - begin, od, oh, begin, x_end, image, CONV_ARGS);
+            stage_block(x, s, (b.first + b.count - 1 + row_tiles) / row_tiles, b.end - b.begin, b.od, b.oh, b.begin,
+                        x_end, image, CONV_ARGS);
 #if DATA_BYTES == 4
         if (!staged) {
-            source = x + od * stride_d * x_stride_d + oh * stride_h * x_stride_h + begin;
+            source = x + b.od * stride_d * x_stride_d + b.oh * stride_h * x_stride_h + b.begin;
             row_step = stride_h * x_stride_h;
         }
 #endif
-        __global data_t *y = y_base + y_offset + n * y_stride_n + (long)group * filters * y_stride_c +
-                             od * y_stride_d + oh * y_stride_h;
+        __global data_t *y = y_base + y_offset + b.n * y_stride_n + (long)group * filters * y_stride_c +
+                             b.od * y_stride_d + b.oh * y_stride_h;
 
         struct piece pieces[MAX_TILES];
-        for (int i = 0, at = first, r = 0; i < count; ++i, ++at) {
-            if (at == row_tiles) {
-                at = 0;
-                ++r;
-            }
-            const int ow = (long)out_w * at / row_tiles;
-            pieces[i].height = (int)((long)out_w * (at + 1) / row_tiles) - ow;
-            pieces[i].x = r * row_step + (ow - begin);
-            pieces[i].y = r * y_stride_h + ow * y_stride_w;
-            const int in_row = (oh + r) * stride_h - pad_h;
-            pieces[i].first = in_row < 0 ? min(kernel_h, (dilation_h - 1 - in_row) / dilation_h) * row_depth : 0;
-            pieces[i].end = in_row < in_h ? min(kernel_h, (in_h - 1 - in_row) / dilation_h + 1) * row_depth : 0;
-        }
+        cut_pieces(pieces, &b, row_tiles, row_step, row_depth, CONV_ARGS);
 
         const __global acc_t *next = 0;
 #if DATA_BYTES == 4
-        if (!staged && tile + count < tile_end)
+        if (!staged && tile + b.count < tile_end)
             next = x_base + x_offset + group * channels * x_stride_c +
-                   in_place(tile + count, image_tiles, row_tiles, out_w, CONV_ARGS);
+                   in_place(tile + b.count, image_tiles, row_tiles, out_w, CONV_ARGS);
 #endif
         for (int panel = panel_begin; panel < panel_end; ++panel) {
             const __global acc_t *asking = panel + 1 == panel_end ? next : 0;
@@ -169,7 +144,7 @@ void husk_conv_direct(const __global data_t *restrict x_base, long x_offset, con
             int k = 0;
             do {
                 const int k_count = min(BLOCK_K, depth - k), is_last = k + k_count == depth;
-                for (int i = 0; i < count; ++i) {
+                for (int i = 0; i < b.count; ++i) {
                     const int height = pieces[i].height;
                     __global data_t *out = y + pieces[i].y + first_filter * y_stride_c;
                     __global acc_t *sums = lines + (depth > BLOCK_K ? i * TILE_M * TILE_N : 0);
@@ -188,6 +163,6 @@ void husk_conv_direct(const __global data_t *restrict x_base, long x_offset, con
                 k += k_count;
             } while (k < depth);
         }
-        tile += count;
+        tile += b.count;
     }
 }

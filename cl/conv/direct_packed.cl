@@ -59,12 +59,6 @@ inline void multiply(int height, TILE_PARAMS)
 #undef CASE
 }
 
-// A tile of the block: where it begins in the image and in y, its positions, and the steps that do not lie in padding.
-struct piece {
-    long x, y;
-    int height, first, end;
-};
-
 // Rows of x lie far apart, which the hardware does not foresee: they are asked for so many steps ahead.
 #define COPY_AHEAD 16
 
@@ -150,56 +144,37 @@ void husk_conv_direct_packed(const __global data_t *restrict x_base, long x_offs
         store_acc((vf)(0.0f), lines + i);
 
     for (long tile = tile_begin; tile < tile_end;) {
-        const long plane = tile / image_tiles, row = tile % image_tiles / row_tiles;
-        const int n = plane / out_d, od = plane % out_d, oh = row, first = tile % row_tiles;
-        // To the end of the row, or of as many rows as fit.
-        int count = row_tiles - first;
-        if (first == 0 && row_tiles <= block_tiles)
-            count = min(min(out_h - oh, staged ? block_rows : out_h), block_tiles / row_tiles) * row_tiles;
-        count = (int)min((long)min(count, block_tiles), tile_end - tile);
-        const int last = first + count - 1;
-        const int begin = last < row_tiles ? (int)((long)out_w * first / row_tiles) : 0;
-        const int end = last < row_tiles ? (int)((long)out_w * (last + 1) / row_tiles) : out_w;
-        const __global data_t *x = x_base + x_offset + n * x_stride_n + group * channels * x_stride_c;
+        const struct block b = find_block(tile, tile_end, row_tiles, block_tiles, staged ? block_rows : out_h, out_d,
+                                          out_h, out_w);
+        const __global data_t *x = x_base + x_offset + b.n * x_stride_n + group * channels * x_stride_c;
         const __global acc_t *source = image;
         long row_step = (long)s.step * s.row;
         if (staged)
-            stage_block(x, s, (last + row_tiles) / row_tiles, end - begin, od, oh, begin, x_end, image, CONV_ARGS);
+            stage_block(x, s, (b.first + b.count - 1 + row_tiles) / row_tiles, b.end - b.begin, b.od, b.oh, b.begin,
+                        x_end, image, CONV_ARGS);
 #if DATA_BYTES == 4
         if (!staged) {
-            source = x + od * stride_d * x_stride_d + oh * stride_h * x_stride_h + begin;
+            source = x + b.od * stride_d * x_stride_d + b.oh * stride_h * x_stride_h + b.begin;
             row_step = stride_h * x_stride_h;
         }
 #endif
-        __global data_t *y = y_base + y_offset + n * y_stride_n + (long)group * filters * y_stride_c +
-                             od * y_stride_d + oh * y_stride_h;
+        __global data_t *y = y_base + y_offset + b.n * y_stride_n + (long)group * filters * y_stride_c +
+                             b.od * y_stride_d + b.oh * y_stride_h;
 
         struct piece pieces[MAX_TILES];
-        for (int i = 0, at = first, r = 0; i < count; ++i, ++at) {
-            if (at == row_tiles) {
-                at = 0;
-                ++r;
-            }
-            const int ow = (long)out_w * at / row_tiles;
-            pieces[i].height = (int)((long)out_w * (at + 1) / row_tiles) - ow;
-            pieces[i].x = r * row_step + (ow - begin);
-            pieces[i].y = r * y_stride_h + ow * y_stride_w;
-            const int in_row = (oh + r) * stride_h - pad_h;
-            pieces[i].first = in_row < 0 ? min(kernel_h, (dilation_h - 1 - in_row) / dilation_h) * row_depth : 0;
-            pieces[i].end = in_row < in_h ? min(kernel_h, (in_h - 1 - in_row) / dilation_h + 1) * row_depth : 0;
-        }
+        cut_pieces(pieces, &b, row_tiles, row_step, row_depth, CONV_ARGS);
 
         int k = 0;
         do {
             const int k_end = min(depth, k + block_steps), is_last = k_end == depth;
-            copy_patches(source, pieces, count, taps, k, k_end, depth, patches, patch);
+            copy_patches(source, pieces, b.count, taps, k, k_end, depth, patches, patch);
             for (int panel = panel_begin; panel < panel_end; ++panel) {
                 const int first_filter = panel * TILE_N, rows = min(TILE_N, filters - first_filter);
                 for (int j = 0; k == 0 && j < TILE_N; ++j)
                     bias_line[j] = has_bias && j < rows
                                        ? bias_at(bias_base, bias_offset + group * filters + first_filter + j, flags)
                                        : 0.0f;
-                for (int i = 0; i < count; ++i) {
+                for (int i = 0; i < b.count; ++i) {
                     const int height = pieces[i].height;
                     __global data_t *out = y + pieces[i].y + first_filter * y_stride_c;
                     __global acc_t *sums = waiting + ((long)(panel - panel_begin) * block_tiles + i) * tile_sums;
@@ -216,6 +191,6 @@ void husk_conv_direct_packed(const __global data_t *restrict x_base, long x_offs
             }
             k = k_end;
         } while (k < depth);
-        tile += count;
+        tile += b.count;
     }
 }
