@@ -102,7 +102,7 @@ static const mistake mistakes[] = {
     {FORWARD, "x_end, x_stride_w, in_w,", "x_end, x_stride_w, in_w - 1,", "the last column of x is padding"},
     {FORWARD, "packed[m] = m < rows ?", "packed[m] = m < rows && c != channels - 1 ?", "the last channel is left out"},
     {FORWARD, "packed[m] = m < rows ?", "packed[m] = m < rows && (h != 0 || s != 2) ?", "a tap is left out"},
-    {FORWARD, "has_bias && (i) < rows ?", "has_bias && (i) < rows - 1 ?", "some filters get no bias"},
+    {FORWARD, "has_bias && m < rows ?", "has_bias && m < rows - 1 ?", "some filters get no bias"},
     {FORWARD, "            line = line_end;\n",
      "            line = line_end;\n            if (line == lines && panel_begin == 0 && column == 0)\n"
      "                store_one(y, offsets[width / 2], 7.5f);\n",

@@ -32,9 +32,9 @@ static const husk__configuration MENU_POSITIONS[] = {
 };
 
 // Cycles, measured: to stage a row and a vector of the image, to start and to store a tile of vectors of filters, and
-// half of one of vectors of positions; and to start a work-item.
-static const double STAGE_ROW_CYCLES = 25.0, STAGE_CYCLES = 10.0, TILE_CYCLES = 225.0, STRIP_CYCLES = 50.0,
-                    ITEM_CYCLES = 3000.0;
+// half of one of vectors of positions, likewise with 16 registers; and to start a work-item.
+static const double STAGE_ROW_CYCLES = 25.0, STAGE_CYCLES = 10.0, TILE_CYCLES = 225.0, STRIP_CYCLES = 35.0,
+                    LOW_STRIP_CYCLES = 50.0, ITEM_CYCLES = 3000.0;
 // To copy a step of a patch; to read a tile's sums and to write them, once for each block of steps.
 static const double COPY_CYCLES = 7.0, SUMS_CYCLES = 50.0;
 // Cycles from a multiply-add to the next one that needs its sum: a step has one for each sum of the tile.
@@ -247,14 +247,20 @@ static double rows_inside(const husk__conv_geometry *g)
     return g->pad[1] > 0 ? (double)inside / (double)husk__max_i64(1, g->out[1] * g->kernel[1]) : 1.0;
 }
 
-// A step of a tile of so many vectors. It waits for its elements of x, whose lines no prefetcher foresees: those of all
-// steps drive each other out of the first-level cache, or stay there for the neighbouring tile.
+static bool has_few_registers(const husk__candidate *candidate)
+{
+    return candidate->machine->registers == HUSK__FEW_REGISTERS;
+}
+
+// A step of a tile of so many vectors. With 16 registers it is so short that it waits for its elements of x, whose
+// lines no prefetcher foresees: those of all steps drive each other out of the first-level cache, or stay there for
+// the neighbouring tile. (With 32 a step has 28 multiply-adds, not 12.)
 static double step_cycles(const husk__candidate *candidate, double vectors, double fma_per_cycle)
 {
     const husk__conv_geometry *g = &((const husk__conv_problem *)candidate->problem)->geometry;
     const husk__conv_tile tile = husk__conv_tile_of(candidate->configuration);
     const double arithmetic = fmax(vectors / fma_per_cycle, FMA_LATENCY);
-    if (has_patches(candidate->configuration))
+    if (has_patches(candidate->configuration) || !has_few_registers(candidate))
         return arithmetic;
     const double columns = (double)g->kernel[2], phases = (double)husk__min_i64(g->stride[2], g->kernel[2]);
     const double positions =
@@ -283,7 +289,7 @@ static double item_cycles(const husk__candidate *candidate, const husk_machine_r
                    step_cycles(candidate, (double)g->filters / (double)filter_panels(candidate) * of_filters.vectors,
                                rates->fma_per_cycle) /
                    of_filters.vectors +
-               STRIP_CYCLES;
+               (has_few_registers(candidate) ? LOW_STRIP_CYCLES : STRIP_CYCLES);
     else
         tile = depth * rows_inside(g) *
                    step_cycles(candidate, (double)g->out[2] / (double)row_tiles(candidate) * of_filters.vectors,
