@@ -479,6 +479,12 @@ START_TEST(no_channels_give_the_bias)
         conv_test(&c, "implicit_gemm", (conv_way)way);
         conv_test(&c, "tiled", (conv_way)way);
     }
+    static const char *const wide[] = {"direct_filters", "direct_packed", "direct_positions"};
+    conv_case row = plain_case(0, 3, 5, 1, 0);
+    row.in[1] = 120;
+    row.filter[1] = 100; // longer than any room that is left over
+    for (size_t v = 0; v < sizeof wide / sizeof *wide; ++v)
+        conv_test(&row, wide[v], CONV_CALL);
     c.in[1] = 0; // no image either: y is all padding
     c.channels = 3;
     c.params.pad[1] = 2;
