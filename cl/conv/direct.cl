@@ -21,16 +21,7 @@
     const __global acc_t *x, const __global int *taps, const __global acc_t *w, int depth, \
         const __global acc_t *start, int start_step, __global acc_t *lines, const __global acc_t *ahead, \
         const __global data_t *y, long y_step, int y_lines
-#define START(i, j) acc[(i) * TILE_NV + (j)] = load_acc(start + (i) * start_step + (j) * VW);
-#define KEEP(i, j) store_acc(acc[(i) * TILE_NV + (j)], lines + (i) * TILE_N + (j) * VW);
-#define START_ROW(i) \
-    if ((i) < height) { \
-        TILE_ROW_EACH(i, TILE_NV, START) \
-    }
-#define KEEP_ROW(i) \
-    if ((i) < height) { \
-        TILE_ROW_EACH(i, TILE_NV, KEEP) \
-    }
+#define TILE_ARGS x, taps, w, depth, start, start_step, lines, ahead, y, y_step, y_lines
 #define ASK(q) PREFETCH_FAR(ahead + taps[k + (q)]);
 #define DEFINE_TILE(h) \
     static __attribute__((noinline)) void multiply_##h(TILE_PARAMS) \
@@ -54,15 +45,9 @@ EACH_HEIGHT(DEFINE_TILE)
 
 inline void multiply(int height, TILE_PARAMS)
 {
-#define CASE(h) \
-    case h: \
-        if (h <= TILE_M) \
-            multiply_##h(x, taps, w, depth, start, start_step, lines, ahead, y, y_step, y_lines); \
-        break;
     switch (height) {
-        EACH_HEIGHT(CASE)
+        EACH_HEIGHT(TILE_CASE)
     }
-#undef CASE
 }
 
 // A block is up to block_tiles tiles of one image: whole rows, or a part of one row. block_rows is 0 where x is used
@@ -75,54 +60,34 @@ void husk_conv_direct(const __global data_t *restrict x_base, long x_offset, con
                       int block_rows, int block_columns, int filter_items, SHARES_PARAM, ACT_PARAMS)
 {
     ONE_ITEM();
-    const int3 place = group_place(shares);
-    const int group = place.z, staged = DATA_BYTES == 2 || block_rows > 0, has_bias = flags & HAS_BIAS;
-    const long column_items = get_num_groups(0), column_item = place.x, filter_item = place.y;
-    const int depth = channels * kernel_d * kernel_h * kernel_w;
-    const int row_tiles = (out_w + TILE_M - 1) / TILE_M;
+    const int depth = channels * kernel_d * kernel_h * kernel_w, staged = DATA_BYTES == 2 || block_rows > 0;
+    const int row_tiles = (out_w + TILE_M - 1) / TILE_M, panels = (filters + TILE_N - 1) / TILE_N;
     const long image_tiles = (long)out_h * row_tiles;
-    const long tiles = (long)batch * out_d * image_tiles;
-    const int panels = (filters + TILE_N - 1) / TILE_N;
+    const struct part own = find_part((long)batch * out_d * image_tiles, panels, filter_items, shares);
 
-    // This item's share.
-    const long tile_begin = tiles * column_item / column_items, tile_end = tiles * (column_item + 1) / column_items;
-    const int panel_begin = panels * filter_item / filter_items;
-    const int panel_end = panels * (filter_item + 1) / filter_items;
-
-    const __global acc_t *w = w_base + w_offset + (long)group * panels * depth * TILE_N;
-    const long item = (group * (long)filter_items + filter_item) * column_items + column_item;
-    __global acc_t *bias_line = scratch_base + scratch_offset + item * scratch_item;
+    const __global acc_t *w = w_base + w_offset + (long)own.group * panels * depth * TILE_N;
+    __global acc_t *bias_line = scratch_base + scratch_offset + own.number * scratch_item;
     __global acc_t *lines = bias_line + TILE_N; // 16 rows more than the tiles', for the last transpose
     __global int *taps = (__global int *)(lines + (block_tiles * TILE_M + 16) * TILE_N);
     __global acc_t *image = (__global acc_t *)taps + (depth + 15) / 16 * 16;
 
     const struct staging s = staging_of(max(1, block_rows), block_columns, kernel_d, kernel_h, kernel_w, stride_h,
                                         stride_w, dilation_h, dilation_w);
-    const __global data_t *x_end = x_base + x_offset + (batch - 1) * x_stride_n +
-                                   (groups * channels - 1) * x_stride_c + (in_d - 1) * x_stride_d +
-                                   (in_h - 1) * x_stride_h + (in_w - 1) * x_stride_w + 1;
+    const __global data_t *x = x_base + x_offset + own.group * channels * x_stride_c;
+    const __global data_t *x_end = end_of_x(x_base + x_offset, CONV_ARGS);
     const int row_depth = depth / kernel_h;
     for (int h = 0; h < kernel_h; ++h)
         write_taps(taps + h * row_depth, h, h + 1, staged, s, CONV_ARGS);
     for (int i = 0; i < 16 * TILE_N; i += VW) // what a transpose of a low tile reads besides
         store_acc((vf)(0.0f), lines + i);
 
-    for (long tile = tile_begin; tile < tile_end;) {
-        const struct block b = find_block(tile, tile_end, row_tiles, block_tiles, staged ? block_rows : out_h, out_d,
-                                          out_h, out_w);
-        const __global data_t *x = x_base + x_offset + b.n * x_stride_n + group * channels * x_stride_c;
-        const __global acc_t *source = image;
-        long row_step = (long)s.step * s.row;
-        if (staged)
-            stage_block(x, s, (b.first + b.count - 1 + row_tiles) / row_tiles, b.end - b.begin, b.od, b.oh, b.begin,
-                        x_end, image, CONV_ARGS);
-#if DATA_BYTES == 4
-        if (!staged) {
-            source = x + b.od * stride_d * x_stride_d + b.oh * stride_h * x_stride_h + b.begin;
-            row_step = stride_h * x_stride_h;
-        }
-#endif
-        __global data_t *y = y_base + y_offset + b.n * y_stride_n + (long)group * filters * y_stride_c +
+    for (long tile = own.tile_begin; tile < own.tile_end;) {
+        const int most_rows = staged ? block_rows : out_h;
+        struct block b = find_block(tile, own.tile_end, row_tiles, block_tiles, most_rows, out_d, out_h);
+        cut_columns(&b, row_tiles, out_w);
+        long row_step;
+        const __global acc_t *source = find_image(&b, x, x_end, staged, s, row_tiles, image, &row_step, CONV_ARGS);
+        __global data_t *y = y_base + y_offset + b.n * y_stride_n + (long)own.group * filters * y_stride_c +
                              b.od * y_stride_d + b.oh * y_stride_h;
 
         struct piece pieces[MAX_TILES];
@@ -130,17 +95,13 @@ void husk_conv_direct(const __global data_t *restrict x_base, long x_offset, con
 
         const __global acc_t *next = 0;
 #if DATA_BYTES == 4
-        if (!staged && tile + b.count < tile_end)
-            next = x_base + x_offset + group * channels * x_stride_c +
-                   in_place(tile + b.count, image_tiles, row_tiles, out_w, CONV_ARGS);
+        if (!staged && tile + b.count < own.tile_end)
+            next = x + in_place(tile + b.count, image_tiles, row_tiles, out_w, CONV_ARGS);
 #endif
-        for (int panel = panel_begin; panel < panel_end; ++panel) {
-            const __global acc_t *asking = panel + 1 == panel_end ? next : 0;
+        for (int panel = own.panel_begin; panel < own.panel_end; ++panel) {
+            const __global acc_t *asking = panel + 1 == own.panel_end ? next : 0;
             const int first_filter = panel * TILE_N, rows = min(TILE_N, filters - first_filter);
-            for (int j = 0; j < TILE_N; ++j)
-                bias_line[j] =
-                    has_bias && j < rows ? bias_at(bias_base, bias_offset + group * filters + first_filter + j, flags)
-                                         : 0.0f;
+            fill_bias(bias_line, bias_base, bias_offset + own.group * filters + first_filter, rows, flags);
             int k = 0;
             do {
                 const int k_count = min(BLOCK_K, depth - k), is_last = k + k_count == depth;

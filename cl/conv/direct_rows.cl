@@ -182,57 +182,34 @@ void husk_conv_direct_rows(const __global data_t *restrict x_base, long x_offset
                            ACT_PARAMS)
 {
     ONE_ITEM();
-    const int3 place = group_place(shares);
-    const int group = place.z, staged = DATA_BYTES == 2 || block_rows > 0, has_bias = flags & HAS_BIAS;
-    const long column_items = get_num_groups(0), column_item = place.x, filter_item = place.y;
-    const int depth = channels * kernel_d * kernel_h * kernel_w;
-    const int row_tiles = (out_w + VW - 1) / VW;
+    const int depth = channels * kernel_d * kernel_h * kernel_w, staged = DATA_BYTES == 2 || block_rows > 0;
+    const int row_tiles = (out_w + VW - 1) / VW, has_bias = flags & HAS_BIAS;
     const long image_tiles = (long)out_h * row_tiles;
-    const long tiles = (long)batch * out_d * image_tiles;
-    const int panels = panel_count(filters);
-
-    // This item's share.
-    const long tile_begin = tiles * column_item / column_items, tile_end = tiles * (column_item + 1) / column_items;
-    const int panel_begin = panels * filter_item / filter_items;
-    const int panel_end = panels * (filter_item + 1) / filter_items;
+    const struct part own = find_part((long)batch * out_d * image_tiles, panel_count(filters), filter_items, shares);
+    const int group = own.group;
 
     const __global acc_t *w = w_base + w_offset + (long)group * filters * depth;
-    __global int *taps = (__global int *)(scratch_base + scratch_offset) +
-                         ((group * (long)filter_items + filter_item) * column_items + column_item) * scratch_item;
+    __global int *taps = (__global int *)(scratch_base + scratch_offset) + own.number * scratch_item;
     __global acc_t *image = (__global acc_t *)taps + (depth + 15) / 16 * 16;
 
     const struct staging s = staging_of(max(1, block_rows), block_columns, kernel_d, kernel_h, kernel_w, stride_h,
                                         stride_w, dilation_h, dilation_w);
-    const __global data_t *x_end = x_base + x_offset + (batch - 1) * x_stride_n +
-                                   (groups * channels - 1) * x_stride_c + (in_d - 1) * x_stride_d +
-                                   (in_h - 1) * x_stride_h + (in_w - 1) * x_stride_w + 1;
+    const __global data_t *x = x_base + x_offset + group * channels * x_stride_c;
+    const __global data_t *x_end = end_of_x(x_base + x_offset, CONV_ARGS);
     write_taps(taps, 0, kernel_h, staged, s, CONV_ARGS);
 
-    for (long tile = tile_begin; tile < tile_end;) {
-        const long plane = tile / image_tiles;
-        const int n = plane / out_d, od = plane % out_d, oh = tile % image_tiles / row_tiles, first = tile % row_tiles;
-        int count = row_tiles - first;
-        if (first == 0 && row_tiles <= block_tiles)
-            count = min(min(out_h - oh, staged ? block_rows : out_h), block_tiles / row_tiles) * row_tiles;
-        count = (int)min((long)min(count, block_tiles), tile_end - tile);
-        const int last = first + count - 1;
+    for (long tile = own.tile_begin; tile < own.tile_end;) {
+        const int most_rows = staged ? block_rows : out_h;
+        struct block b = find_block(tile, own.tile_end, row_tiles, block_tiles, most_rows, out_d, out_h);
+        const int first = b.first, count = b.count, last = first + count - 1;
         // Where a row's last vector is not whole it is moved back over its neighbour: that must be there too.
         const int whole = last + 1 == row_tiles ? min(first * VW, max(0, out_w - VW)) : first * VW;
-        const int begin = last < row_tiles ? whole : 0;
-        const int end = last < row_tiles ? min(out_w, (last + 1) * VW) : out_w;
-        const __global data_t *x = x_base + x_offset + n * x_stride_n + group * channels * x_stride_c;
-        const __global acc_t *source = image;
-        long row_step = (long)s.step * s.row;
-        if (staged)
-            stage_block(x, s, (last + row_tiles) / row_tiles, end - begin, od, oh, begin, x_end, image, CONV_ARGS);
-#if DATA_BYTES == 4
-        if (!staged) {
-            source = x + od * stride_d * x_stride_d + oh * stride_h * x_stride_h + begin;
-            row_step = stride_h * x_stride_h;
-        }
-#endif
-        __global data_t *y = y_base + y_offset + n * y_stride_n + (long)group * filters * y_stride_c +
-                             od * y_stride_d + oh * y_stride_h;
+        b.begin = last < row_tiles ? whole : 0;
+        b.end = last < row_tiles ? min(out_w, (last + 1) * VW) : out_w;
+        long row_step;
+        const __global acc_t *source = find_image(&b, x, x_end, staged, s, row_tiles, image, &row_step, CONV_ARGS);
+        __global data_t *y = y_base + y_offset + b.n * y_stride_n + (long)group * filters * y_stride_c +
+                             b.od * y_stride_d + b.oh * y_stride_h;
 
         struct strip strips[MAX_TILES];
         for (int i = 0, at = first * VW, r = 0; i < count; ++i, at += VW) {
@@ -241,7 +218,7 @@ void husk_conv_direct_rows(const __global data_t *restrict x_base, long x_offset
                 ++r;
             }
             const int back = min(at, max(0, at + VW - out_w));
-            strips[i].x = r * row_step + (at - back - begin);
+            strips[i].x = r * row_step + (at - back - b.begin);
             strips[i].y = r * y_stride_h + (at - back);
             strips[i].low = back;
             strips[i].high = min(VW, out_w - (at - back));
@@ -249,11 +226,10 @@ void husk_conv_direct_rows(const __global data_t *restrict x_base, long x_offset
 
         const __global acc_t *next = 0;
 #if DATA_BYTES == 4
-        if (!staged && tile + count < tile_end)
-            next = x_base + x_offset + group * channels * x_stride_c +
-                   in_place(tile + count, image_tiles, row_tiles, row_tiles * VW, CONV_ARGS);
+        if (!staged && tile + count < own.tile_end)
+            next = x + in_place(tile + count, image_tiles, row_tiles, row_tiles * VW, CONV_ARGS);
 #endif
-        for (int panel = panel_begin; panel < panel_end; ++panel) {
+        for (int panel = own.panel_begin; panel < own.panel_end; ++panel) {
             const int first_filter = panel_start(filters, panel);
             const int height = panel_start(filters, panel + 1) - first_filter;
             acc_t start[16];
@@ -262,7 +238,7 @@ void husk_conv_direct_rows(const __global data_t *restrict x_base, long x_offset
                     has_bias ? bias_at(bias_base, bias_offset + group * filters + first_filter + m, flags) : 0.0f;
             multiply_rows(height, strips, count, source, y + first_filter * y_stride_c, taps,
                           w + (long)first_filter * depth, depth, start, y_stride_c,
-                          panel + 1 == panel_end ? next : 0, ACT_ARGS);
+                          panel + 1 == own.panel_end ? next : 0, ACT_ARGS);
         }
         tile += count;
     }

@@ -198,7 +198,7 @@ static husk_status prewarm(husk_queue *queue, const husk__scope *scope)
         {HUSK__FAMILY_CPU, &husk__conv_implicit_gemm, 1},
         {HUSK__FAMILY_CPU, &husk__conv_winograd_4x4, 1},
         {HUSK__FAMILY_CPU, &husk__conv_direct_filters, 1},
-        {HUSK__FAMILY_CPU, &husk__conv_direct_packed, 1},
+        {HUSK__FAMILY_CPU, &husk__conv_direct_patches, 1},
         {HUSK__FAMILY_CPU, &husk__conv_direct_positions, 1},
         {HUSK__FAMILY_CPU, &husk__conv_depthwise, 16},
         {HUSK__FAMILY_GPU, &husk__conv_tiled, 1},
@@ -230,9 +230,9 @@ static void write_case(const void *untyped, const void *untyped_run, husk__case 
 }
 
 static const husk__variant *const VARIANTS[] = {
-    &husk__conv_cpu_matrix,     &husk__conv_implicit_gemm, &husk__conv_winograd_2x2,     &husk__conv_winograd_4x4,
-    &husk__conv_depthwise,      &husk__conv_tiled,         &husk__conv_matrix,           &husk__conv_tiled_depthwise,
-    &husk__conv_direct_filters, &husk__conv_direct_packed, &husk__conv_direct_positions, NULL,
+    &husk__conv_cpu_matrix,     &husk__conv_implicit_gemm,  &husk__conv_winograd_2x2,     &husk__conv_winograd_4x4,
+    &husk__conv_depthwise,      &husk__conv_tiled,          &husk__conv_matrix,           &husk__conv_tiled_depthwise,
+    &husk__conv_direct_filters, &husk__conv_direct_patches, &husk__conv_direct_positions, NULL,
 };
 
 const husk__op husk__op_conv = {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// cl/conv/direct.cl, direct_packed.cl and direct_rows.cl: convolutions with filters of some depth, on CPU devices,
+// cl/conv/direct.cl, direct_patches.cl and direct_rows.cl: convolutions with filters of some depth, on CPU devices,
 // without a matrix of patches.
 #include <math.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include "machine/predict.h"
 #include "ops/conv/problem.h"
 
-// What the vectors hold; filters that read copied patches of the image, too.
+// What the vectors hold. OF_PATCHES: filters, too, but the tile reads copies of its patches.
 enum { OF_FILTERS, OF_PATCHES, OF_POSITIONS };
 
 // Named for the largest register tile. What follows it in the values is what the vectors hold.
@@ -41,6 +41,8 @@ static const double COPY_CYCLES = 7.0, SUMS_CYCLES = 50.0;
 static const double FMA_LATENCY = 4.0;
 // Of the first-level cache, what lines of x take without driving each other out: weights stream through it as well.
 static const double LINES_SHARE = 1.0 / 3.0;
+// Copies were timed with 16 registers only: elsewhere they are taken where they promise this much.
+static const double UNTRIED = 1.25;
 // To bring a cache line from the second-level cache that no prefetcher foresees.
 static const double UNFORESEEN_CYCLES = 6.5;
 // Every block reads all weights again: to bring a cache line of them from the second-level cache.
@@ -97,6 +99,13 @@ static int64_t row_tiles(const husk__candidate *candidate)
     return husk__divide_up(g->out[2], tile_positions(candidate->configuration));
 }
 
+// A block has tiles of one image only.
+static int64_t image_tiles(const husk__candidate *candidate)
+{
+    const husk__conv_geometry *g = &((const husk__conv_problem *)candidate->problem)->geometry;
+    return g->out[1] * row_tiles(candidate);
+}
+
 // Nothing to widen, nothing to pad, nothing to split, and every offset fits the table.
 static bool is_in_place(const husk__conv_problem *problem)
 {
@@ -133,7 +142,8 @@ static double l1_of(const husk__candidate *candidate)
     return machine->l1 > 0 ? (double)machine->l1 : USUAL_L1;
 }
 
-// A panel of weights takes half of the first-level cache, the patches of a block half of the second-level one.
+// So many steps that a panel's weights of them take half of the first-level cache, and so many tiles that their patches
+// take half of the second-level one, but no more than an image has.
 static void fit_patches(const husk__candidate *candidate, blocks *b)
 {
     const husk_machine *machine = candidate->machine;
@@ -143,7 +153,8 @@ static void fit_patches(const husk__candidate *candidate, blocks *b)
     const int64_t most = husk__max_i64(1, l1 / 2 / (size * tile_filters(candidate->configuration)));
     b->steps = husk__divide_up(depth, husk__divide_up(depth, most));
     const int64_t fit = l2 / 2 / (size * b->steps * tile_positions(candidate->configuration));
-    b->tiles = husk__max_i64(LEAST_TILES, husk__min_i64(BLOCK_TILES, fit));
+    const int64_t there = husk__max_i64(1, image_tiles(candidate));
+    b->tiles = husk__min_i64(husk__max_i64(LEAST_TILES, husk__min_i64(BLOCK_TILES, fit)), there);
 }
 
 static blocks cut(const husk__candidate *candidate)
@@ -162,7 +173,7 @@ static blocks cut(const husk__candidate *candidate)
         b.tiles = husk__max_i64(LEAST_TILES, husk__min_i64(b.tiles, fit));
         return b;
     }
-    for (;; b.tiles /= 2) {
+    for (;; b.tiles = husk__max_i64(LEAST_TILES, b.tiles / 2)) {
         b.columns = across <= b.tiles ? g->out[2] : b.tiles * positions;
         const int64_t least = staged_count(g, 1, b.columns);
         if ((least >= 0 && least <= STAGED_WANTED) || b.tiles <= LEAST_TILES || across <= LEAST_TILES)
@@ -213,7 +224,7 @@ static int64_t packed_count(const husk__conv_problem *problem, const husk__confi
 static int64_t tile_count(const husk__candidate *candidate)
 {
     const husk__conv_geometry *g = &((const husk__conv_problem *)candidate->problem)->geometry;
-    return g->batch * g->out[0] * g->out[1] * row_tiles(candidate);
+    return g->batch * g->out[0] * image_tiles(candidate);
 }
 
 // What staging takes for so many neighbouring tiles: blocks overlap by what the filter reaches.
@@ -252,15 +263,17 @@ static bool has_few_registers(const husk__candidate *candidate)
     return candidate->machine->registers == HUSK__FEW_REGISTERS;
 }
 
-// A step of a tile of so many vectors. With 16 registers it is so short that it waits for its elements of x, whose
-// lines no prefetcher foresees: those of all steps drive each other out of the first-level cache, or stay there for
-// the neighbouring tile. (With 32 a step has 28 multiply-adds, not 12.)
+// A step of a tile of so many vectors. In 16 registers it is so short that it waits for the sums of the step before,
+// and for its elements of x, whose lines no prefetcher foresees: those of all steps drive each other out of the
+// first-level cache, or stay there for the neighbouring tile.
 static double step_cycles(const husk__candidate *candidate, double vectors, double fma_per_cycle)
 {
     const husk__conv_geometry *g = &((const husk__conv_problem *)candidate->problem)->geometry;
     const husk__conv_tile tile = husk__conv_tile_of(candidate->configuration);
+    if (!has_few_registers(candidate))
+        return vectors / fma_per_cycle;
     const double arithmetic = fmax(vectors / fma_per_cycle, FMA_LATENCY);
-    if (has_patches(candidate->configuration) || !has_few_registers(candidate))
+    if (has_patches(candidate->configuration))
         return arithmetic;
     const double columns = (double)g->kernel[2], phases = (double)husk__min_i64(g->stride[2], g->kernel[2]);
     const double positions =
@@ -334,26 +347,34 @@ static husk__conv_split split(const husk__candidate *candidate)
 static double cost(const husk__candidate *candidate)
 {
     const husk__conv_split work = split(candidate);
-    return husk__conv_split_time(candidate, &work, tile_count(candidate), filter_panels(candidate), item_cycles) +
+    const double time =
+        husk__conv_split_time(candidate, &work, tile_count(candidate), filter_panels(candidate), item_cycles);
+    const bool is_tried = has_few_registers(candidate) || !has_patches(candidate->configuration);
+    return time * (is_tried ? 1.0 : UNTRIED) +
            husk__conv_packing_cost(candidate, packed_count(candidate->problem, candidate->configuration));
 }
 
-// Elements of scratch of one work-item: table of offsets, staged image, and, of vectors of filters, a line of bias
-// and the sums of a block's tiles.
-static int64_t item_count(const husk__candidate *candidate)
+// Elements of a patch's copy, as in the kernel: an odd number of cache lines.
+static int64_t patch_count(const husk__candidate *candidate, const blocks *b)
 {
-    const int64_t filters = tile_filters(candidate->configuration);
+    return (husk__divide_up(b->steps * tile_positions(candidate->configuration), 16) | 1) * 16;
+}
+
+// Elements of scratch of one work-item: table of offsets and staged image; of vectors of filters, a line of bias and
+// the sums of a block's tiles, or with patches their copies, a finished tile, and where one block of steps is not all
+// the sums of the block's tiles with all of the item's panels.
+static int64_t item_count(const husk__candidate *candidate, const husk__conv_split *work)
+{
     const blocks b = cut(candidate);
-    const int64_t rows = husk__conv_tile_of(candidate->configuration).rows,
-                  depth = husk__conv_filter_count(candidate->problem);
+    const int64_t filters = tile_filters(candidate->configuration), depth = husk__conv_filter_count(candidate->problem);
+    const int64_t sums = b.tiles * husk__conv_tile_of(candidate->configuration).rows * filters;
     const int64_t table = husk__round_up(depth, 16) + husk__round_up(b.staged, 16) + 64;
     if (is_of_positions(candidate->configuration))
         return table;
     if (b.steps == 0)
-        return table + (b.tiles * rows + 16 + 1) * filters;
-    const int64_t panels = husk__divide_up(filter_panels(candidate), split(candidate).filter_items);
-    const int64_t waiting = depth > b.steps ? panels * b.tiles * rows * filters : 0;
-    return table + (16 + 1) * filters + b.tiles * (b.steps * rows + 16) + waiting;
+        return table + sums + (16 + 1) * filters;
+    const int64_t panels = husk__divide_up(filter_panels(candidate), work->filter_items);
+    return table + (16 + 1) * filters + b.tiles * patch_count(candidate, &b) + (depth > b.steps ? panels * sums : 0);
 }
 
 static uint64_t workspace(const husk__candidate *candidate)
@@ -362,7 +383,7 @@ static uint64_t workspace(const husk__candidate *candidate)
     const husk__conv_split work = split(candidate);
     const int64_t items = work.column_items * work.filter_items * problem->geometry.groups;
     return husk__conv_packing_bytes(problem, packed_count(problem, candidate->configuration)) +
-           4 * (uint64_t)(items * item_count(candidate));
+           4 * (uint64_t)(items * item_count(candidate, &work));
 }
 
 typedef struct direct_state {
@@ -382,7 +403,7 @@ static husk_status prepare(husk_plan *plan, const husk__scope *scope)
     if (is_rows)
         file = "conv/direct_rows.cl", kernel = "husk_conv_direct_rows", pack = "husk_conv_direct_rows_pack";
     else if (has_patches(plan->configuration))
-        file = "conv/direct_packed.cl", kernel = "husk_conv_direct_packed";
+        file = "conv/direct_patches.cl", kernel = "husk_conv_direct_patches";
     husk_status status = husk__conv_prepare(plan, sizeof(direct_state), file, kernel, pack, scope);
     if (status != HUSK_OK)
         return status;
@@ -392,7 +413,7 @@ static husk_status prepare(husk_plan *plan, const husk__scope *scope)
     const size_t panels = (size_t)filter_panels(&candidate), groups = (size_t)problem->geometry.groups;
     state->shared.packed_count = packed_count(problem, plan->configuration);
     state->scratch_at = husk__conv_packing_bytes(problem, state->shared.packed_count);
-    state->scratch_item = item_count(&candidate);
+    state->scratch_item = item_count(&candidate, &work);
     state->blocks = b;
     state->filter_items = work.filter_items;
     state->shared.range = (husk__range){{(size_t)work.column_items, (size_t)work.filter_items, groups}, {1, 1, 1}};
@@ -436,8 +457,8 @@ const husk__variant husk__conv_direct_filters = {
     .run = run,
 };
 
-const husk__variant husk__conv_direct_packed = {
-    .name = "direct_packed",
+const husk__variant husk__conv_direct_patches = {
+    .name = "direct_patches",
     .family = HUSK__FAMILY_CPU,
     .configurations = MENU_PATCHES,
     .configuration_count = sizeof MENU_PATCHES / sizeof *MENU_PATCHES,

@@ -107,7 +107,7 @@ void husk__conv_classify(const void *problem, husk__text *text);
 /* dir: of the case. is_packed: of a run's weights, or the problem's. */
 void husk__conv_write_case(const husk__conv_problem *problem, const char *dir, bool is_packed, husk__case *c);
 extern const husk__variant husk__conv_implicit_gemm, husk__conv_winograd_2x2, husk__conv_winograd_4x4;
-extern const husk__variant husk__conv_direct_filters, husk__conv_direct_packed, husk__conv_direct_positions;
+extern const husk__variant husk__conv_direct_filters, husk__conv_direct_patches, husk__conv_direct_positions;
 extern const husk__variant husk__conv_cpu_matrix, husk__conv_depthwise;
 extern const husk__variant husk__conv_tiled, husk__conv_matrix, husk__conv_tiled_depthwise;
 

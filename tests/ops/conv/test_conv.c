@@ -210,7 +210,7 @@ START_TEST(edges_of_the_tiles)
                                  .seed = 9};
             conv_test(&c, "implicit_gemm", CONV_CALL);
             conv_test(&c, "direct_filters", CONV_CALL);
-            conv_test(&c, "direct_packed", CONV_CALL);
+            conv_test(&c, "direct_patches", CONV_CALL);
             conv_test(&c, "direct_positions", CONV_CALL);
             conv_test(&c, "tiled:32x32", CONV_CALL);
         }
@@ -398,7 +398,7 @@ END_TEST
 START_TEST(direct_convolution_cuts_rows_and_filters)
 {
     // Tiles and panels of every height, rows in place and staged, blocks of rows and parts of long rows.
-    static const char *const variants[] = {"direct_filters", "direct_packed", "direct_positions"};
+    static const char *const variants[] = {"direct_filters", "direct_patches", "direct_positions"};
     for (size_t v = 0; v < sizeof variants / sizeof *variants; ++v) {
         for (int64_t size = 1; size <= 40; ++size) {
             conv_case c = plain_case(5, 41 - size, size, 1, size % 3 == 0);
@@ -479,7 +479,7 @@ START_TEST(no_channels_give_the_bias)
         conv_test(&c, "implicit_gemm", (conv_way)way);
         conv_test(&c, "tiled", (conv_way)way);
     }
-    static const char *const wide[] = {"direct_filters", "direct_packed", "direct_positions"};
+    static const char *const wide[] = {"direct_filters", "direct_patches", "direct_positions"};
     conv_case row = plain_case(0, 3, 5, 1, 0);
     row.in[1] = 120;
     row.filter[1] = 100; // longer than any room that is left over
@@ -660,7 +660,7 @@ static void check_outputs(void *user, const husk_ref_array *array, husk_ref_repo
 
 START_TEST(planted_mistakes_are_found)
 {
-    static const char *const variants[] = {"implicit_gemm", "direct_filters", "direct_packed", "direct_positions",
+    static const char *const variants[] = {"implicit_gemm", "direct_filters", "direct_patches", "direct_positions",
                                            "winograd_4x4"};
     for (size_t i = 0; i < sizeof variants / sizeof *variants; ++i) {
         conv_case c = plain_case(6, 7, 20, 3, 1);
