@@ -179,9 +179,6 @@ static husk_status take_times(const measuring *m, timing timings[TIMINGS])
     return status;
 }
 
-// Vectors that the widest core of its kind multiplies and adds in a cycle.
-static const double MOST_UNITS_X86 = 2.0, MOST_UNITS_NEON = 4.0;
-
 // What one repetition takes. Where the short one never ran undisturbed there is no difference: the long one counts,
 // with what its launch takes.
 static double time_of_one(const timing *t)
@@ -201,10 +198,6 @@ static husk_machine_rates rates_of(const measuring *m, const timing timings[TIMI
         .launch_ns = time_of_one(&timings[EMPTY]),
         .wake_ns = m->machine->cores > 1 ? (timings[ROW_ALL].ns - timings[ROW].ns) / LAUNCHES : 0.0,
     };
-    // More than a core has units: the short loop was disturbed in all rounds, and its difference to the long one is
-    // less than the repetitions take.
-    rates.fma_per_cycle =
-        fmin(rates.fma_per_cycle, m->machine->isa == HUSK_ISA_NEON ? MOST_UNITS_NEON : MOST_UNITS_X86);
     // All cores reach at least what one does; others' work on them hides that.
     rates.memory_rate_all = fmax(rates.memory_rate, bytes_of(m, &timings[MEMORY_ALL]) / timings[MEMORY_ALL].ns);
     rates.l3_rate = timings[L3].launch ? bytes_of(m, &timings[L3]) / time_of_one(&timings[L3]) : rates.memory_rate;

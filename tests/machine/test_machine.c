@@ -232,6 +232,12 @@ START_TEST(rates_that_cannot_be_are_confined)
             ck_assert(*husk__rate_of(&rates, rate) > 0.0 && isfinite(*husk__rate_of(&rates, rate)));
         }
     }
+    // No core with AVX-512 has three units, within every factor as that is.
+    husk_machine_rates rates = machine.typical;
+    rates.fma_per_cycle = 2.3;
+    ck_assert(!husk__rates_are_plausible(&machine, &rates));
+    husk__rates_confine(&machine, &rates);
+    ck_assert_double_eq(rates.fma_per_cycle, 2.0);
 }
 END_TEST
 
