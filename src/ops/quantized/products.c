@@ -31,6 +31,7 @@ enum {
     FEW_PRODUCTS = 2 << 20,  // not worth waking another core for
     LEAST_A_GROUP = 4 << 20,
     GROUPS_PER_UNIT = 4,
+    SPREAD_ROWS = 16, // as in cl/lib/quantized.clh
     OUTPUT_SUMS = 0,
     OUTPUT_FLOATS = 1,
     OUTPUT_BYTES = 2 // as in cl/lib/quantized_store.clh
@@ -82,17 +83,27 @@ typedef struct division {
     int64_t group_rows, group_panels, strip;
 } division;
 
-// Every part of the rows spreads all of B, and every part of the panels copies all of A.
-static int64_t least_copied(const husk__products *own, int64_t most_row_parts, int64_t wanted, int64_t panels)
+// What a column of B takes to spread, or a row of A to copy, in products a step; found by timing divisions on AVX2.
+static const double COPIED = 6.0;
+
+// Parts of the rows, where every one of them spreads all of its columns of B: of all divisions into so many groups that
+// which takes the fewest products and copies in all rounds of groups.
+static int64_t spread_row_parts(const husk__products *own, const husk__candidate *candidate, int64_t wanted)
 {
-    int64_t best = most_row_parts;
+    const int64_t tile_m = candidate->configuration->values[TILE_M], tile_n = tile_columns(candidate);
+    const int64_t tiles = husk__divide_up(own->m, tile_m), panels = panels_of(own, candidate);
+    int64_t best = 1;
     double least = INFINITY;
-    for (int64_t rows = 1; rows <= most_row_parts; ++rows) {
-        const int64_t columns = husk__divide_up(wanted, rows);
-        const double copied = (double)rows * (double)own->n + (double)columns * (double)own->m;
-        if (columns <= panels && copied < least) {
-            least = copied;
-            best = rows;
+    for (int64_t parts = 1; parts <= husk__min_i64(wanted, tiles); ++parts) {
+        const int64_t across = husk__min_i64(husk__divide_up(wanted, parts), panels);
+        const double rows = (double)(husk__divide_up(tiles, parts) * tile_m),
+                     columns = (double)(husk__divide_up(panels, across) * tile_n);
+        const int64_t groups = own->groups * parts * across;
+        const double rounds = (double)husk__divide_up(groups, (int64_t)candidate->traits->compute_units);
+        const double takes = rounds * (rows * columns + COPIED * (rows + columns));
+        if (takes < least) {
+            least = takes;
+            best = parts;
         }
     }
     return best;
@@ -111,9 +122,8 @@ static division divide(const husk__products *own, const husk__candidate *candida
         wanted = husk__round_up(husk__divide_up(wanted, own->groups), own->groups >= units ? 1 : units);
     }
     division d;
-    const int64_t row_parts = candidate->configuration->values[DOT] == SPREAD
-                                  ? least_copied(own, husk__min_i64(wanted, tiles), wanted, panels)
-                                  : husk__min_i64(wanted, tiles);
+    const int64_t row_parts = candidate->configuration->values[DOT] == SPREAD ? spread_row_parts(own, candidate, wanted)
+                                                                              : husk__min_i64(wanted, tiles);
     d.group_rows = husk__divide_up(tiles, row_parts) * tile_m;
     d.row_parts = husk__divide_up(own->m, d.group_rows);
     const int64_t panel_parts = husk__min_i64(husk__divide_up(wanted, d.row_parts), panels);
@@ -125,12 +135,12 @@ static division divide(const husk__products *own, const husk__candidate *candida
     return d;
 }
 
-// Words of a group's scratch: a tile of rows of A, and where they are spread a strip of panels.
+// Words of a group's scratch: a tile of rows of A, and where they are spread before a strip of panels.
 static int64_t group_words(const husk__products *own, const husk__candidate *candidate, const division *d)
 {
     const int32_t *values = candidate->configuration->values;
-    return values[TILE_M] * row_words(own, candidate) +
-           (values[DOT] == SPREAD ? d->strip * used_words(own, candidate) : 0);
+    const bool spreads = values[DOT] == SPREAD && d->group_rows >= SPREAD_ROWS;
+    return values[TILE_M] * row_words(own, candidate) + (spreads ? d->strip * used_words(own, candidate) : 0);
 }
 
 static uint64_t row_bytes(const husk__products *own, const husk__candidate *candidate)
@@ -160,9 +170,9 @@ bool husk__products_supports(const husk__products *own, char reason[HUSK__REASON
 
 // How the kernels of cl/lib/quantized.clh use registers and begin tiles, whatever the machine:
 enum {
-    TAIL_M = 4,          // TAIL_M of cl/lib/quantized.clh: rows below the last full tile are done so many at a time
-    LOW_TILE_M = 4,      // rows of tiles whose sums fit into 16 registers
-    WIDE_VECTOR = 16,    // floats of AVX-512's vectors, which come with the 32 registers that higher tiles need
+    TAIL_M = 4, // TAIL_M of cl/lib/quantized.clh: rows below the last full tile are done so many at a time
+    LOW_TILE_M = 4, // rows of tiles whose sums and spread operands fit into 16 registers
+    WIDE_VECTOR = 16, // floats of AVX-512's vectors, which come with the 32 registers that higher tiles need
     ENTER_TILE_QUADS = 4 // to begin and finish a tile takes as long as so many quads of k
 };
 // Of the rate of instructions, what is left to higher tiles whose sums go to memory and back, and to low tiles.
@@ -178,9 +188,11 @@ double husk__products_cost(const husk__products *own, const husk__candidate *can
         return 0.0;
     const int32_t *values = candidate->configuration->values;
     const int64_t width = candidate->traits->vector_width;
-    const bool is_low = values[TILE_M] <= LOW_TILE_M;
-    const double share = is_low ? LOW_TILE_SHARE : width == WIDE_VECTOR || values[DOT] == SPREAD ? 1.0 : SPILLED_SHARE;
-    const double rate = quads_a_cycle[values[DOT]] * share;
+    // What is spread before is meant for 16 registers. With more, tiles that are twice as high spread on the way.
+    const bool is_wide = width == WIDE_VECTOR, is_spread = values[DOT] == SPREAD;
+    const bool is_low = values[TILE_M] <= LOW_TILE_M || (is_spread && is_wide);
+    const double share = is_low ? LOW_TILE_SHARE : is_wide || is_spread ? 1.0 : SPILLED_SHARE;
+    const double rate = quads_a_cycle[is_spread && is_wide ? PAIRS : values[DOT]] * share;
     const division d = divide(own, candidate);
     const int64_t groups = own->groups * d.row_parts * d.panel_parts;
     const double rows = (double)husk__min_i64(d.group_rows, husk__round_up(own->m, TAIL_M));
