@@ -306,13 +306,16 @@ static bool has_vnni(void)
     return (isa & narrow) == narrow || (isa & wide) == wide;
 }
 
-void onednn_program_refuse_inexact(onednn_program *program, const char *what)
+void onednn_program_refuse_without_vnni(onednn_program *program, const char *what)
 {
-    static const char *const inexact[] = {"gemm:jit", "gemm_s8", "jit_uni_int8", "jit_uni_x8s8s32", "jit_int8", "ref"};
-    for (size_t i = 0; i < sizeof inexact / sizeof *inexact; i++) {
-        if (onednn_program_ok(program) && !has_vnni() && strstr(program->name, inexact[i]))
+    static const char *const inexact[] = {"gemm:jit", "gemm_s8", "jit_uni_int8", "jit_uni_x8s8s32", "jit_int8"};
+    if (!onednn_program_ok(program) || has_vnni())
+        return;
+    for (size_t i = 0; i < sizeof inexact / sizeof *inexact; i++)
+        if (strstr(program->name, inexact[i]))
             onednn_program_check(program, dnnl_unimplemented, what);
-    }
+    if (program->reference)
+        onednn_program_check(program, dnnl_unimplemented, "more than a reference of it, without VNNI");
 }
 
 const onednn_md *onednn_program_query(onednn_program *program, dnnl_primitive_desc_t pd, dnnl_query_t what, int index)

@@ -101,7 +101,7 @@ void onednn_program_mistrust(onednn_program *program, const char *implementation
  * saturate, or weights are halved first, which loses a bit (oneDNN, "Nuances of int8 computations"). Its reference
  * implementation is exact there, and no rival: a thousand times slower. `what` is said.
  */
-void onednn_program_refuse_inexact(onednn_program *program, const char *what);
+void onednn_program_refuse_without_vnni(onednn_program *program, const char *what);
 const onednn_md *onednn_program_query(onednn_program *program, dnnl_primitive_desc_t pd, dnnl_query_t what, int index);
 /* Execute pd's primitive in this stage, with these arguments; those with NULL memory are left out. */
 void onednn_program_step(onednn_program *program, onednn_stage stage, dnnl_primitive_desc_t pd, int count,

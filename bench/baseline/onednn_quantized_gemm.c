@@ -114,7 +114,7 @@ static void build_with(onednn_program *program, const bench_case *c, const onedn
                                                                             weights, m.bias, m.c, attr)
                                                      : onednn_matmul(&pd, engine, m.a, weights, m.bias, m.c, attr);
     onednn_program_pd(program, made, pd, "a product of bytes");
-    onednn_program_refuse_inexact(program, "a product of bytes that is exact without VNNI");
+    onednn_program_refuse_without_vnni(program, "a product of bytes that is exact without VNNI");
     const onednn_md *own = onednn_program_query(program, pd, dnnl_query_weights_md, 0);
     dnnl_memory_t b = onednn_program_input(program, onednn_packing_stage(c), m.b, plain_b, own);
     dnnl_exec_arg_t arguments[4 + ONEDNN_QUANTIZED_ARGUMENTS] = {
