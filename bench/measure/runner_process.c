@@ -11,10 +11,27 @@ static bool launch(bench_runner_process *c)
 {
     char threads[16];
     snprintf(threads, sizeof threads, "%d", c->threads);
-    const char *arguments[] = {"clbench", BENCH_WORKER_ARGUMENT, c->name, c->device ? c->device : "", threads, NULL};
+    const char *arguments[] = {c->program[0] ? c->program : "clbench",
+                               BENCH_WORKER_ARGUMENT,
+                               c->runner,
+                               c->device ? c->device : "",
+                               threads,
+                               NULL};
     c->is_starting = bench_process_start(&c->process, arguments, c->environment, c->why);
     snprintf(c->process.who, sizeof c->process.who, "%s", strcmp(c->name, "husk") ? c->name : "the driver or Husk");
     return c->is_starting;
+}
+
+bool bench_runner_process_start_other(bench_runner_process *c, const char *name, const char *program,
+                                      const char *runner_name, const char *device, int threads)
+{
+    memset(c, 0, sizeof *c);
+    snprintf(c->name, sizeof c->name, "%s", name);
+    snprintf(c->runner, sizeof c->runner, "%s", runner_name);
+    snprintf(c->program, sizeof c->program, "%s", program);
+    c->device = device;
+    c->threads = threads;
+    return launch(c);
 }
 
 bool bench_runner_process_start(bench_runner_process *c, const char *name, const char *device, int threads,
@@ -22,6 +39,7 @@ bool bench_runner_process_start(bench_runner_process *c, const char *name, const
 {
     memset(c, 0, sizeof *c);
     snprintf(c->name, sizeof c->name, "%s", name);
+    snprintf(c->runner, sizeof c->runner, "%s", name);
     c->device = device;
     c->threads = threads;
     c->environment = environment;
@@ -52,8 +70,11 @@ bool bench_runner_process_await(bench_runner_process *c, double seconds)
     c->is_starting = false;
     c->open_time = seconds;
     json_t *hello = NULL;
-    if (bench_process_receive(&c->process, seconds, &hello, c->why) != BENCH_REPLY_OK)
+    if (bench_process_receive(&c->process, seconds, &hello, c->why) != BENCH_REPLY_OK) {
+        if (c->program[0])
+            bench_append(c->why, sizeof c->why, "; is %s a clbench with a runner '%s'?", c->program, c->runner);
         return c->is_usable = false;
+    }
     json_decref(c->hello);
     c->hello = hello;
     const char *answer = json_string_value(json_object_get(hello, "answer"));

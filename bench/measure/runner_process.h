@@ -9,7 +9,9 @@
 #include "system/process.h"
 
 typedef struct bench_runner_process {
-    char name[32];
+    char name[32];   /* in results */
+    char runner[32]; /* as its program calls it */
+    char program[512]; /* a path with a "/"; "": this program */
     char version[256];
     const char *device; /* preference, or NULL */
     const char *const *environment; /* that it is started with; NULL: none */
@@ -30,6 +32,9 @@ typedef struct bench_runner_process {
  */
 bool bench_runner_process_start(bench_runner_process *runner, const char *name, const char *device, int threads,
                                 const char *const *environment);
+/* The same of another clbench, whose runner's results are called `name`. */
+bool bench_runner_process_start_other(bench_runner_process *runner, const char *name, const char *program,
+                                      const char *runner_name, const char *device, int threads);
 /* The device that it has to be on, where it is on one. Without a word it is the first hello's. Before await. */
 void bench_runner_process_expect(bench_runner_process *runner, json_t *device);
 /* Read the hello; one that is started again is given as long. False: why says why it cannot be used. */

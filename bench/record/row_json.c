@@ -121,6 +121,7 @@ static json_t *baseline_json(const bench_row *row, size_t first, double ours)
     json_t *baseline = json_object();
     json_object_set_new(baseline, "name", text(head->runner->name));
     json_object_set_new(baseline, "version", text(head->runner->version));
+    json_object_set_new(baseline, "program", head->runner->program[0] ? text(head->runner->program) : json_null());
     json_object_set_new(baseline, "state", text(bench_state_text(best ? BENCH_STATE_OK : head->state)));
     json_object_set_new(baseline, "reason", best ? json_null() : text(head->reason));
     json_object_set_new(baseline, "form", best ? text(best->form) : json_null());

@@ -13,22 +13,22 @@
 #include "record/results.h"
 #include "record/rival.h"
 
-enum {
-    RESULT = 13,
-    MEDIAN = 10,
-    SPREAD = 7,
-    RATE = 13,
-    PEAK = 7,
-    RIVAL = 9,
-    VARIANT = 17,
-    PREDICTED = 11
-}; // with their gaps
+enum { RESULT = 13, MEDIAN = 10, SPREAD = 7, RATE = 13, PEAK = 7, VARIANT = 17, PREDICTED = 11 }; // with their gaps
+
+// A speed-up has seven columns, unless the name of the rival above it is longer.
+static int rival_width(const char *name)
+{
+    const int usual = 7, length = (int)strlen(name);
+    return length > usual ? length : usual;
+}
 
 static int columns_beside(const bench_table *table)
 {
+    int rivals = 0;
+    for (size_t i = 0; i < table->rival_count; i++)
+        rivals += 2 + rival_width(table->rivals[i]);
     return RESULT + MEDIAN + (table->with_spread ? SPREAD : 0) + (table->with_rate ? RATE : 0) +
-           (table->with_peak ? PEAK : 0) + RIVAL * (int)table->rival_count +
-           (table->with_variant ? VARIANT + PREDICTED : 0);
+           (table->with_peak ? PEAK : 0) + rivals + (table->with_variant ? VARIANT + PREDICTED : 0);
 }
 
 void bench_table_begin(bench_table *table, const bench_suite *suite)
@@ -62,7 +62,7 @@ void bench_table_header(const bench_table *table)
     if (table->with_peak)
         printf("  %5s", "%peak");
     for (size_t i = 0; i < table->rival_count; i++)
-        printf("  %7.7s", table->rivals[i]);
+        printf("  %*s", rival_width(table->rivals[i]), table->rivals[i]);
     printf("%s\n", bench_colour_off());
     fflush(stdout);
 }
@@ -82,20 +82,21 @@ static double number_of(const json_t *object, const char *key)
 static void print_speedup(const json_t *row, const char *rival)
 {
     const json_t *all = json_object_get(row, "baselines");
+    const int width = rival_width(rival);
     for (size_t i = 0; i < json_array_size(all); i++) {
         const json_t *b = json_array_get(all, i);
         if (strcmp(string_of(b, "name"), rival))
             continue;
         double speedup = number_of(b, "speedup");
         if (isnan(speedup)) {
-            printf("  %s%7s%s", bench_colour_on(BENCH_WARN), string_of(b, "state"), bench_colour_off());
+            printf("  %s%*s%s", bench_colour_on(BENCH_WARN), width, string_of(b, "state"), bench_colour_off());
             return;
         }
         bench_colour colour = speedup >= 1 ? BENCH_GOOD : BENCH_WARN;
-        printf("  %s%6.2fx%s", bench_colour_on(colour), speedup, bench_colour_off());
+        printf("  %s%*.2fx%s", bench_colour_on(colour), width - 1, speedup, bench_colour_off());
         return;
     }
-    printf("  %s%7s%s", bench_colour_on(BENCH_FAINT), "none", bench_colour_off());
+    printf("  %s%*s%s", bench_colour_on(BENCH_FAINT), width, "none", bench_colour_off());
 }
 
 // What the library expected of the variant, where it has an expectation.

@@ -9,7 +9,7 @@ typedef struct bench_dry_run {
     const bench_options *options;
     const bench_suite *suite;
     const char *done; /* "measured", "verified", "tuned" */
-    const char *baselines[BENCH_MAX_RUNNERS];
+    const char *baselines[BENCH_MAX_RUNNERS]; /* names */
     size_t baseline_count;
     size_t rows, rounds; /* a case by a variant is a row */
     double seconds;      /* estimated, on each device */

@@ -18,6 +18,7 @@
 #include "record/resume.h"
 #include "record/row_json.h"
 #include "ref/random.h"
+#include "run/runners.h"
 #include "run/sentinel.h"
 
 // Who measures several rounds wants to compare runs: a round beside which something else ran is measured again, twice
@@ -97,8 +98,13 @@ static void add_entrants(bench_run *r, bench_row *row)
     }
     // One that could not be started again has lost its rows: it is not that it lacks the operator.
     for (size_t i = first + 1; i < r->runner_count; i++) {
-        if (r->runners[i].is_usable || r->runners[i].restarts)
-            bench_row_add_forms(row, &r->runners[i], r->options->max_time);
+        bench_runner_process *rival = &r->runners[i];
+        if (!rival->is_usable && !rival->restarts)
+            continue;
+        if (!strcmp(rival->runner, bench_runner_get(0)->name)) // another Husk: it does as this one is asked to
+            bench_row_add(row, rival, variant);
+        else
+            bench_row_add_forms(row, rival, r->options->max_time);
     }
 }
 

@@ -57,12 +57,10 @@ static void start_baselines(bench_run *r)
         bench_runner_process_expect(c, device);
     }
     const bool has_rivals = !r->options->kernel_count || bench_described_has_operator(&r->suite);
-    for (size_t i = 1; has_rivals && bench_runner_get(i) && r->runner_count < BENCH_MAX_RUNNERS; i++) {
-        const char *name = bench_runner_get(i)->name;
-        if (!bench_baseline_is_wanted(r->options, name))
-            continue;
+    for (size_t i = 0; has_rivals && i < r->baselines.count; i++) {
+        const bench_baseline *b = &r->baselines.all[i];
         bench_runner_process *c = &r->runners[r->runner_count++];
-        bench_runner_process_start(c, name, r->preference, threads, NULL);
+        bench_runner_process_start_other(c, b->name, b->program, b->runner, r->preference, threads);
         bench_runner_process_expect(c, device);
     }
     for (size_t i = 1; i < r->runner_count; i++)
@@ -405,7 +403,8 @@ static int check(bench_run *r)
     const bench_options *o = r->options;
     const bool is_selected = o->kernel_count ? bench_described_suite(o, &r->suite, reason)
                                              : bench_select_cases(o, "standard", &r->suite, reason);
-    if (!is_selected || !bench_baselines_check(o, reason) || !bench_check_variant(o->variant, &r->suite, reason)) {
+    if (!is_selected || !bench_baselines_choose(o, &r->baselines, reason) ||
+        !bench_check_variant(o->variant, &r->suite, reason)) {
         fprintf(stderr, "clbench: %s\n", reason);
         return BENCH_EXIT_USAGE;
     }
@@ -535,17 +534,17 @@ static void say_next(const bench_run *r, bool is_kept)
 #define RUNNER_SECONDS    0.9 // of one in a row: made ready, verified, warmed up, and half a second of samples
 #define RUNNER_QUICK      0.25
 
-static int dry_run(const bench_options *options, const bench_suite *suite)
+static int dry_run(const bench_run *r)
 {
+    const bench_options *options = r->options;
+    const bench_suite *suite = &r->suite;
     bench_dry_run dry = {.options = options, .suite = suite, .done = "measured", .rounds = (size_t)options->rounds};
     const bool all = options->variant && !strcmp(options->variant, "all");
     const bool has_rivals = !options->kernel_count || bench_described_has_operator(suite);
     if (options->kernel_count && has_rivals)
         dry.baselines[dry.baseline_count++] = bench_runner_get(0)->name;
-    for (size_t i = 1; has_rivals && bench_runner_get(i) && dry.baseline_count < BENCH_MAX_RUNNERS; i++) {
-        if (bench_baseline_is_wanted(options, bench_runner_get(i)->name))
-            dry.baselines[dry.baseline_count++] = bench_runner_get(i)->name;
-    }
+    for (size_t i = 0; has_rivals && i < r->baselines.count; i++)
+        dry.baselines[dry.baseline_count++] = r->baselines.all[i].name;
     for (size_t i = 0; i < suite->count; i++)
         dry.rows += all ? bench_variant_count(&suite->entries[i].c) : 1;
     const double turns = (double)(dry.rows * dry.rounds * (1 + dry.baseline_count));
@@ -569,7 +568,7 @@ int bench_command_run(const bench_options *given)
         for (size_t i = 0; code == BENCH_EXIT_OK && options->list && i < r.suite.count; i++)
             puts(bench_suite_entry_text(&r.suite.entries[i]));
         if (code == BENCH_EXIT_OK && !options->list)
-            code = dry_run(options, &r.suite);
+            code = dry_run(&r);
         bench_results_free(&r.results);
         bench_suite_free(&r.suite);
         return code;

@@ -9,14 +9,16 @@
 #include "measure/startup.h"
 #include "record/results.h"
 #include "report/table.h"
+#include "run/baseline_choice.h"
 
-#define BENCH_MAX_RUNNERS 9
+#define BENCH_MAX_RUNNERS (BENCH_MAX_BASELINES + 2) /* Husk, a kernel of the user's own, and the baselines */
 
 typedef struct bench_run {
     const bench_options *options;
     bench_suite suite;
     bench_runner_process runners[BENCH_MAX_RUNNERS]; /* husk first */
     size_t runner_count;
+    bench_baselines baselines;
     const char *preference;
     char kernels[40]; /* a hash of all operators', "" where it is unknown */
     size_t device; /* index among those of the run */

@@ -122,7 +122,8 @@ static void become_worker(int requests, int replies, pid_t parent, const char *c
     setenv("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1", 0);
     for (; environment && environment[0]; environment += 2)
         setenv(environment[0], environment[1], 1);
-    execv("/proc/self/exe", (char *const *)(uintptr_t)arguments);
+    const char *program = strchr(arguments[0], '/') ? arguments[0] : "/proc/self/exe";
+    execv(program, (char *const *)(uintptr_t)arguments);
     _exit(127);
 }
 

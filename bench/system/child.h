@@ -37,8 +37,9 @@ typedef struct bench_process {
 } bench_process;
 
 /*
- * environment: names and values in turn, NULL-ended, set beside the parent's; NULL for none. The worker has a process
- * group of its own, which a kill ends as a whole, and ends when clbench does, whatever ends that (on Linux).
+ * arguments[0] is the program where it has a "/"; otherwise this one is started again. environment: names and values in
+ * turn, NULL-ended, set beside the parent's; NULL for none. The worker has a process group of its own, which a kill
+ * ends as a whole, and ends when clbench does, whatever ends that (on Linux).
  */
 bool bench_process_start(bench_process *process, const char *const *arguments, const char *const *environment,
                          char reason[BENCH_REASON_TEXT]);

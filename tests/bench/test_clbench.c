@@ -51,6 +51,13 @@ START_TEST(mistakes_exit_with_2_and_the_nearest_spelling)
     expect("", "run --qiuck", 2, "'--quick'");
     expect("", "run gemm m=1 n=1 k=1 --variant pakced", 2, "'packed'");
     expect("", "run gemm m=1 n=1 k=1 --baseline onednnn", 2, "baseline 'onednnn'");
+    expect("", "run gemm m=1 n=1 k=1 --baseline before=" HUSK_CLBENCH, 2, "PROGRAM:RUNNER");
+    expect("", "run gemm m=1 n=1 k=1 --baseline before=:husk", 2, "PROGRAM:RUNNER");
+    expect("", "run gemm m=1 n=1 k=1 --baseline =" HUSK_CLBENCH ":husk", 2, "a name has up to 31 letters");
+    expect("", "run gemm m=1 n=1 k=1 --baseline 'a b=" HUSK_CLBENCH ":husk'", 2, "a name has up to 31 letters");
+    expect("", "run gemm m=1 n=1 k=1 --baseline a=" HUSK_CLBENCH ":husk,a=" HUSK_CLBENCH ":ref", 2, "two baselines");
+    expect("", "run gemm m=1 n=1 k=1 --baseline before=/nonexistent/clbench:husk", 2, "No such file");
+    expect("HUSK_RIVALS=/nonexistent/clbench", "run gemm m=1 n=1 k=1 --baseline new", 2, "`./run rivals` makes it");
     expect("", "verfy", 2, "'verify'");
     expect("", "run ''", 2, "a word is empty where a case is wanted");
     expect("", "run --file /tmp", 2, "clbench: /tmp: Is a directory");
@@ -346,6 +353,27 @@ START_TEST(a_run_writes_the_documented_json)
 }
 END_TEST
 
+// Another clbench takes part with what is built in there: here this one, so that it is as fast as Husk itself.
+START_TEST(another_clbench_is_a_rival)
+{
+    json_t *document = run_json("run --quick --baseline 'before=" HUSK_CLBENCH ":husk' gemm m=200 n=200 k=200");
+    const json_t *row = json_array_get(json_object_get(document, "results"), 0);
+    ck_assert(has_baseline(row, "before"));
+    const json_t *b = json_array_get(json_object_get(row, "baselines"), 0);
+    ck_assert_str_eq(string_of(b, "program"), HUSK_CLBENCH);
+    ck_assert_ptr_nonnull(strstr(string_of(b, "version"), "Husk "));
+    json_decref(document);
+    expect("", "run --quick --no-history --baseline 'before=/bin/true:husk' activation count=100", 0,
+           "baseline before cannot be used: ");
+    expect("", "run --quick --no-history --baseline 'before=/bin/true:husk' activation count=100", 0,
+           "is /bin/true a clbench with a runner 'husk'?");
+    expect("", "run --quick --no-history --baseline 'before=" HUSK_CLBENCH ":nobody' activation count=100", 0,
+           "baseline before cannot be used: ");
+    expect("HUSK_RIVALS=" HUSK_CLBENCH, "run --baseline new -n activation count=100", 0,
+           "against onednn_new, blas_new");
+}
+END_TEST
+
 START_TEST(what_is_not_there_is_unsupported_and_no_error)
 {
     json_t *document = run_json("run --quick --baseline none optimizer count=4 dtype=f16 gemm m=4 n=4 k=4 dir=bwd_data "
@@ -448,6 +476,7 @@ int main(void)
     tcase_add_test(tests, devices_are_listed);
     tcase_add_test(tests, peaks_are_measured);
     tcase_add_test(tests, a_run_writes_the_documented_json);
+    tcase_add_test(tests, another_clbench_is_a_rival);
     tcase_add_test(tests, what_is_not_there_is_unsupported_and_no_error);
     tcase_add_test(tests, a_device_has_no_more_units_than_this_process_processors);
     tcase_add_test(tests, cold_rows_say_so);

@@ -622,7 +622,7 @@ START_TEST(one_that_does_not_open_again_is_given_up)
 {
     bench_runner_process c = start_within("good", 2);
     bench_process_kill(&c.process);
-    snprintf(c.name, sizeof c.name, "sleeps");
+    snprintf(c.runner, sizeof c.runner, "sleeps");
     const uint64_t before = bench_now_ns();
     ck_assert(!bench_runner_process_revive(&c));
     ck_assert_uint_lt(bench_now_ns() - before, 30000000000u);
@@ -656,7 +656,7 @@ START_TEST(samples_of_another_variant_are_not_mixed_in)
     ck_assert_uint_gt(row.entrants[0].samples.count, samples);
     const size_t more = row.entrants[0].samples.count;
     bench_process_kill(&c.process);
-    snprintf(c.name, sizeof c.name, "replans");
+    snprintf(c.runner, sizeof c.runner, "replans");
     bench_measure_row(&row, &options);
     ck_assert_int_eq(row.entrants[0].state, BENCH_STATE_ERROR);
     ck_assert_str_eq(row.entrants[0].reason, "its variant was plain, and is other in a later round");
@@ -673,7 +673,7 @@ START_TEST(a_choice_of_the_first_round_is_made_again)
     bench_runner_process c;
     bench_row row = measure_first_round(&c, &options);
     const size_t samples = row.entrants[0].samples.count;
-    snprintf(c.name, sizeof c.name, "recalls"); // would choose another one by itself
+    snprintf(c.runner, sizeof c.runner, "recalls"); // would choose another one by itself
     bench_measure_row(&row, &options);
     ck_assert_msg(row.entrants[0].state == BENCH_STATE_OK, "%s", row.entrants[0].reason);
     ck_assert_uint_gt(row.entrants[0].samples.count, samples);
