@@ -101,9 +101,9 @@ inline void multiply_both(fragment_acc *second, fragment_acc *first, __local acc
 __attribute__((always_inline))
 inline void join_block(__global acc_t *own, fragment_acc *acc, int ends)
 {
-#pragma unroll
+    UNROLL
     for (int i = 0; i < 4; ++i)
-#pragma unroll
+        UNROLL
         for (int j = 0; j < 4; ++j)
             acc->sum[i][j] = totals_join(own, i * 4 + j, 1.0f, acc->sum[i][j], ends);
 }
@@ -113,9 +113,9 @@ __attribute__((always_inline))
 inline void put_block(__global data_t *to, long to_row, const fragment_acc *acc, int first, int rows, int column,
                       int columns, uint item, acc_t factor, int adds)
 {
-#pragma unroll
+    UNROLL
     for (int i = 0; i < 4; ++i)
-#pragma unroll
+        UNROLL
         for (int j = 0; j < 4; ++j) {
             const int row = first + fragment_row(item, i), at = column + fragment_column(item, j);
             if (row < rows && at < columns) {
@@ -158,10 +158,10 @@ __kernel void husk_attention_backward_workgroup_queries(__global data_t *dq_base
 #else
         fill_kept(weights, &a, begin, first, 1);
         barrier(CLK_LOCAL_MEM_FENCE);
-#pragma unroll
+        UNROLL
         for (int i = 0; i < 4; ++i) {
             const int row = fragment_row(item, i), query = begin + row;
-#pragma unroll
+            UNROLL
             for (int j = 0; j < 4; ++j) {
                 const int key = first + fragment_column(item, j);
                 const acc_t kept = weights[fragment_column(item, j) * A_PITCH + row];
@@ -224,10 +224,10 @@ __kernel void husk_attention_backward_workgroup_keys(__global data_t *dk_base, l
 #else
             fill_kept(weights, &a, first, begin, 0);
             barrier(CLK_LOCAL_MEM_FENCE);
-#pragma unroll
+            UNROLL
             for (int i = 0; i < 4; ++i) {
                 const int key = begin + fragment_row(item, i);
-#pragma unroll
+                UNROLL
                 for (int j = 0; j < 4; ++j) {
                     const int row = fragment_column(item, j), query = first + row;
                     const acc_t kept = weights[row * A_PITCH + fragment_row(item, i)];

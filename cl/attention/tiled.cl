@@ -113,7 +113,7 @@ inline void drop_weights(const attention *a, __local tile_t *weights, int begin,
             break;
         const uint4 drawn = philox_block(block, a->stream, a->seed);
         const uint words[4] = {drawn.x, drawn.y, drawn.z, drawn.w};
-#pragma unroll
+        UNROLL
         for (int w = 0; w < 4; ++w) {
             const long key = (long)(block * 4 + w - number);
             if (key >= 0 && key < BLOCK_N && words[w] < a->threshold)

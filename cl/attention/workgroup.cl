@@ -30,7 +30,7 @@ __kernel void husk_attention_workgroup(__global data_t *y_base, long y_offset, l
     fragment_acc output, score;
     acc_t greatest[4], sum[4];
     fragment_zero(&output);
-#pragma unroll
+    UNROLL
     for (int i = 0; i < 4; ++i) {
         greatest[i] = -INFINITY;
         sum[i] = 0.0f;
@@ -40,12 +40,12 @@ __kernel void husk_attention_workgroup(__global data_t *y_base, long y_offset, l
     const int limit = attention_seen(&a, min(begin + BLOCK, queries) - 1);
     for (int first = 0; first < limit; first += BLOCK) {
         multiply_rows(&score, a_tile, b_tile, a.q, a.q_row, begin, queries, a.k, a.k_row, first, keys, d, item);
-#pragma unroll
+        UNROLL
         for (int i = 0; i < 4; ++i) {
             const int query = begin + fragment_row(item, i);
             const int seen = query < queries ? attention_seen(&a, query) : 0;
             acc_t most = -INFINITY;
-#pragma unroll
+            UNROLL
             for (int j = 0; j < 4; ++j) {
                 const int key = first + fragment_column(item, j);
                 acc_t s = -INFINITY;
@@ -60,7 +60,7 @@ __kernel void husk_attention_workgroup(__global data_t *y_base, long y_offset, l
             part[item_column * BLOCK + fragment_row(item, i)] = most;
         }
         barrier(CLK_LOCAL_MEM_FENCE);
-#pragma unroll
+        UNROLL
         for (int i = 0; i < 4; ++i) {
             const int row = fragment_row(item, i), query = begin + row;
             acc_t most = greatest[i];
@@ -70,7 +70,7 @@ __kernel void husk_attention_workgroup(__global data_t *y_base, long y_offset, l
             const acc_t factor = exp2(greatest[i] - base);
             greatest[i] = most;
             acc_t more = 0.0f;
-#pragma unroll
+            UNROLL
             for (int j = 0; j < 4; ++j) {
                 const acc_t weight = exp2(score.sum[i][j] - base);
                 more += weight;
@@ -86,23 +86,23 @@ __kernel void husk_attention_workgroup(__global data_t *y_base, long y_offset, l
         const int is_end = first + BLOCK >= limit;
         if (run && (is_end || TOTALS_DUE(first, BLOCK))) {
             __global acc_t *own = TOTALS_OF(TOTALS);
-#pragma unroll
+            UNROLL
             for (int i = 0; i < 4; ++i) {
                 const acc_t base = greatest[i] == -INFINITY ? 0.0f : greatest[i];
                 const acc_t factor = totals_factor(own, BASES_TOTAL + i, base);
                 sum[i] = totals_join(own, SUMS_TOTAL + i, factor, sum[i], is_end);
-#pragma unroll
+                UNROLL
                 for (int j = 0; j < 4; ++j)
                     output.sum[i][j] = totals_join(own, i * 4 + j, factor, output.sum[i][j], is_end);
             }
         }
         barrier(CLK_LOCAL_MEM_FENCE); // before the greatest are written again
     }
-#pragma unroll
+    UNROLL
     for (int i = 0; i < 4; ++i)
         part[item_column * BLOCK + fragment_row(item, i)] = sum[i];
     barrier(CLK_LOCAL_MEM_FENCE);
-#pragma unroll
+    UNROLL
     for (int i = 0; i < 4; ++i) {
         const int row = fragment_row(item, i), query = begin + row;
         acc_t total = 0.0f;
@@ -110,7 +110,7 @@ __kernel void husk_attention_workgroup(__global data_t *y_base, long y_offset, l
             total += part[t * BLOCK + row];
         const acc_t factor = total == 0.0f ? 0.0f : keep / total;
         __global data_t *y = y_base + y_offset + image * y_batch + head * y_head + query * y_row;
-#pragma unroll
+        UNROLL
         for (int j = 0; j < 4; ++j) {
             const int at = column + fragment_column(item, j);
             if (query < queries && at < e)

@@ -87,12 +87,12 @@ void husk_conv_backward_weights_tiled(const __global data_t *restrict x_base, lo
     const share a_share = share_of(1, item, BLOCK_M), b_share = share_of(1, item, BLOCK_N);
     index_t lines_of_a[A_FOURS]; // where they lie in dy
     struct element lines_of_b[B_FOURS];
-#pragma unroll
+    UNROLL
     for (int s = 0; s < A_FOURS; ++s) {
         const int filter = first_filter + a_share.line + s * a_share.line_add;
         lines_of_a[s] = filter < filters ? (index_t)filter * y_stride_c : -1;
     }
-#pragma unroll
+    UNROLL
     for (int s = 0; s < B_FOURS; ++s) {
         const int column = first_column + b_share.line + s * b_share.line_add;
         lines_of_b[s].depth = column / kernel_w / kernel_h % kernel_d * dilation_d;
@@ -161,13 +161,13 @@ void husk_conv_backward_weights_tiled(const __global data_t *restrict x_base, lo
     __global acc_t *parts = parts_base + parts_offset + (slice * all_filters + (index_t)group * filters) * columns;
     __global data_t *dw = dw_base + (dw_offset + (index_t)group * filters * w_stride_k) * w_units;
     // Unrolled, so that the sums are indexed by constants and stay in registers.
-#pragma unroll
+    UNROLL
     for (int j = 0; j < ITEM_N; ++j) {
         const int column = first_column + fragment_column(item, j);
         const index_t at = column / kernel_w / kernel_h / kernel_d * w_stride_c +
                            column / kernel_w / kernel_h % kernel_d * w_stride_d +
                            column / kernel_w % kernel_h * w_stride_h + column % kernel_w * w_stride_w;
-#pragma unroll
+        UNROLL
         for (int i = 0; i < ITEM_M; ++i) {
             const int filter = first_filter + fragment_row(item, i);
             acc_t value = fragment_value(&acc, i, j);

@@ -6,6 +6,7 @@
 //
 //   -DWG=64        work-items a work-group
 //   -DACT_SMOOTH   with the transcendental activations, see lib/activation.clh
+#include "lib/unroll.clh"
 #include "lib/quantized_grid.clh"
 
 #ifndef WG
@@ -39,10 +40,10 @@ void husk_quantized_gemm_tiled(const __global uchar *a_base, long a_offset, long
     const __global uchar *b = b_base + b_offset + matrix * b_group;
     const int quads = (k + 3) / 4;
     int sums[EACH][EACH], totals[EACH];
-#pragma unroll
+    UNROLL
     for (int i = 0; i < EACH; ++i) {
         totals[i] = 0;
-#pragma unroll
+        UNROLL
         for (int j = 0; j < EACH; ++j)
             sums[i][j] = 0;
     }
@@ -63,15 +64,15 @@ void husk_quantized_gemm_tiled(const __global uchar *a_base, long a_offset, long
         barrier(CLK_LOCAL_MEM_FENCE);
         for (int p = 0; p < STEPS; ++p) {
             uint left[EACH], right[EACH];
-#pragma unroll
+            UNROLL
             for (int i = 0; i < EACH; ++i) {
                 left[i] = rows[p * TILE + down + i * EACH];
                 right[i] = columns[p * TILE + across + i * EACH];
             }
-#pragma unroll
+            UNROLL
             for (int j = 0; j < EACH; ++j) {
                 totals[j] = DOT_4(0x01010101u, right[j], totals[j]);
-#pragma unroll
+                UNROLL
                 for (int i = 0; i < EACH; ++i)
                     sums[i][j] = DOT_4(left[i], right[j], sums[i][j]);
             }
@@ -79,10 +80,10 @@ void husk_quantized_gemm_tiled(const __global uchar *a_base, long a_offset, long
         barrier(CLK_LOCAL_MEM_FENCE);
     }
     const long to = c_offset + matrix * c_group;
-#pragma unroll
+    UNROLL
     for (int i = 0; i < EACH; ++i) {
         const int row = first_row + down + i * EACH;
-#pragma unroll
+        UNROLL
         for (int j = 0; j < EACH; ++j) {
             const int column = first_column + across + j * EACH;
             if (row < m && column < n)
