@@ -22,18 +22,34 @@ husk_status husk_context_set_guards(husk_context *context, uint64_t bytes, husk_
     return HUSK_OK;
 }
 
+enum { TOGETHER = 32 };
+
+// Where something is found, or could not be read, the block is looked at by itself: that tells it and makes it good.
+static void look_at_all(husk_context *context)
+{
+    uint64_t serial = UINT64_MAX;
+    for (int count = TOGETHER; count == TOGETHER;) {
+        husk__block *blocks[TOGETHER];
+        bool is_intact[TOGETHER] = {false};
+        count = 0;
+        while (count < TOGETHER && (blocks[count] = husk__pool_share_guarded(&context->pool, serial)))
+            serial = blocks[count++]->serial;
+        husk__guards_look_together(context, blocks, count, is_intact);
+        for (int i = 0; i < count; ++i) {
+            if (!is_intact[i])
+                husk__guards_look_and_keep(context, blocks[i]);
+            husk__block_release(context, blocks[i]);
+        }
+    }
+}
+
 husk_status husk_context_check_guards(husk_context *context, husk_error *error)
 {
     husk__scope scope;
     const husk_status status = husk__context_call_begin(context, "husk_context_check_guards", error, &scope);
     if (status != HUSK_OK)
         return status;
-    uint64_t serial = UINT64_MAX;
-    for (husk__block *block; (block = husk__pool_share_guarded(&context->pool, serial));) {
-        serial = block->serial;
-        husk__guards_look_and_keep(context, block);
-        husk__block_release(context, block);
-    }
+    look_at_all(context);
     return husk__guards_take(&context->guards, error);
 }
 

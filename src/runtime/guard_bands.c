@@ -19,17 +19,25 @@ static uint64_t bytes_between(const husk__block *block)
     return block->bytes - 2 * block->band;
 }
 
-// The queue that bands are written and read on, and room for one band, to be freed.
+// The queue that bands are written and read on; NULL: *code says why there is none.
+static cl_command_queue queue_of(husk_context *context, cl_int *code)
+{
+    husk__guards *guards = &context->guards;
+    *code = CL_SUCCESS;
+    pthread_mutex_lock(&guards->lock);
+    if (!guards->queue)
+        guards->queue = clCreateCommandQueue(context->cl, context->device->id, 0, code);
+    const cl_command_queue queue = guards->queue;
+    pthread_mutex_unlock(&guards->lock);
+    return queue;
+}
+
+// That queue, and room for one band, to be freed.
 static husk_status begin(husk_context *context, const husk__block *block, cl_command_queue *queue,
                          unsigned char **bytes, const husk__scope *scope)
 {
-    husk__guards *guards = &context->guards;
-    cl_int code = CL_SUCCESS;
-    pthread_mutex_lock(&guards->lock);
-    if (!guards->queue)
-        guards->queue = clCreateCommandQueue(context->cl, context->device->id, 0, &code);
-    *queue = guards->queue;
-    pthread_mutex_unlock(&guards->lock);
+    cl_int code;
+    *queue = queue_of(context, &code);
     if (!*queue)
         return husk__opencl_failed(context, scope, "clCreateCommandQueue", code);
     *bytes = malloc((size_t)block->band);
@@ -160,6 +168,58 @@ void husk__guards_look_and_keep(husk_context *context, husk__block *block)
     const husk__scope scope = {"husk_context_check_guards", &error};
     if (husk__guards_look(context, block, &scope) != HUSK_OK)
         husk__guards_keep(&context->guards, &error);
+}
+
+// Wider bands are not looked at together.
+enum { WIDEST_TOGETHER = 1 << 16 };
+
+static uint64_t bytes_together(const husk__block *block)
+{
+    return block->band <= WIDEST_TOGETHER ? 2 * block->band : 0;
+}
+
+// The bands of a block, one behind the other, begin to come to `bytes`.
+static bool begin_to_read(cl_command_queue queue, husk__block *block, unsigned char *bytes)
+{
+    const husk__guarded what = guarded(block);
+    bool is_read = block->band <= WIDEST_TOGETHER && wait_for_uses(block).code == CL_SUCCESS;
+    for (int i = 0; i < 2 && is_read; ++i)
+        is_read =
+            clEnqueueReadBuffer(queue, block->mem, CL_FALSE, (size_t)husk__guard_begin(&what, i == 1),
+                                (size_t)block->band, bytes + (uint64_t)i * block->band, 0, NULL, NULL) == CL_SUCCESS;
+    return is_read;
+}
+
+static bool is_as_laid(const husk__block *block, unsigned char *bytes)
+{
+    const husk__guarded what = guarded(block);
+    return !husk__guard_compare(&what, false, bytes).is_touched &&
+           !husk__guard_compare(&what, true, bytes + block->band).is_touched;
+}
+
+void husk__guards_look_together(husk_context *context, husk__block *const *blocks, int count, bool *is_intact)
+{
+    cl_int code;
+    const cl_command_queue queue = queue_of(context, &code);
+    uint64_t room = 1;
+    for (int i = 0; i < count; ++i)
+        room += bytes_together(blocks[i]);
+    unsigned char *bytes = queue ? malloc((size_t)room) : NULL;
+    if (!bytes)
+        return;
+    unsigned char *at = bytes;
+    for (int i = 0; i < count; ++i) {
+        is_intact[i] = begin_to_read(queue, blocks[i], at);
+        at += bytes_together(blocks[i]);
+    }
+    const bool is_read = clFinish(queue) == CL_SUCCESS;
+    at = bytes;
+    for (int i = 0; i < count; ++i) {
+        is_intact[i] = is_intact[i] && is_read && is_as_laid(blocks[i], at);
+        at += bytes_together(blocks[i]);
+    }
+    if (is_read) // otherwise a driver may still write there
+        free(bytes);
 }
 
 void husk__guards_end(husk_context *context, husk__block *block)
