@@ -483,7 +483,8 @@ static int begin(bench_run *r, bench_options *options)
     }
     if (!bench_results_claim(&r->results, options->json_path, reason) || // and read when nobody else writes it
         (options->resume_path && !bench_resume_load(options, &r->suite, &document, reason)) ||
-        (document && options->kernel_count && !bench_described_suite(options, &r->suite, reason))) {
+        (document && options->kernel_count && !bench_described_suite(options, &r->suite, reason)) ||
+        (document && !bench_baselines_choose(options, &r->baselines, reason))) {
         fprintf(stderr, "clbench: %s\n", reason);
         json_decref(document);
         return BENCH_EXIT_USAGE;
