@@ -4,8 +4,9 @@
 #                       whose baselines are the newest oneDNN and OpenBLAS, those of Debian sid.
 #
 # Their packages, and the C library that they need, are unpacked under build/rivals/root; nothing of them is installed.
-# clbench/build is built with this system's compiler and their headers, and started by their dynamic linker, which finds
-# their libraries first and this system's after them. To have newer ones, remove build/rivals and run this again.
+# build/rivals/build is built with this system's compiler and their headers. What is made starts it by their dynamic
+# linker, which finds their libraries first and this system's after them. To have newer ones, remove build/rivals and
+# run this again.
 #
 # HUSK_MIRROR   a mirror of Debian's; default: deb.debian.org
 set -eu
@@ -53,7 +54,7 @@ APT::Install-Recommends "false";
 APT::Sandbox::User "";
 Debug::NoLocking "true";
 END
-    say "Fetching oneDNN and OpenBLAS of Debian sid into build/rivals (60 MB)"
+    say "Fetching oneDNN and OpenBLAS of Debian sid into build/rivals (25 MB, and the list of packages)"
     # shellcheck disable=SC2086 # names are words
     { APT_CONFIG=$home/apt/apt.conf apt-get update -q &&
         APT_CONFIG=$home/apt/apt.conf apt-get install -q -y --download-only $packages; } > "$home/apt/log" 2>&1 || {
